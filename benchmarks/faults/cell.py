@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import os
 import re
 import signal
@@ -288,8 +289,18 @@ class Cell:
                 raise RuntimeError(f"{name} ended: {process.text()[-500:]}")
 
     def until_excitation(self, *states: int, timeout: float = STARTING_S) -> None:
-        """Wait for a state of the excitation."""
-        self.world.until(lambda: self.excitation and self.excitation[-1][0] in states, timeout, f"excitation {states}")
+        """Wait for a state of the excitation.
+
+        Raises:
+            AssertionError: it has another one; the latest are named.
+        """
+        end = time.monotonic() + timeout
+        while not (self.excitation and self.excitation[-1][0] in states):
+            if time.monotonic() > end:
+                raise AssertionError(
+                    f"/{self.namespace}: excitation {states} not within {timeout:g} s: {self.excitation[-3:]}"
+                )
+            self.world.wait(0.02)
 
     def until_recording(self, *states: int, timeout: float = STARTING_S) -> None:
         """Wait for a state of the recorder."""
@@ -347,6 +358,13 @@ class Cell:
     def _states(self, first: int) -> set[int]:
         """States of the excitation from the status of this number on."""
         return {state for state, _ in self.excitation[first:]}
+
+    def excitation_faults(self) -> list[str]:
+        """Reasons of the faults in which the excitation has ended."""
+        from robot_dyn_id.msg import ExcitationStatus as Status
+
+        later = itertools.pairwise(self.excitation)
+        return [reason for (before, _), (state, reason) in later if state == Status.FAULT != before]
 
     def speed(self) -> float:
         """Largest joint speed of the newest joint state [rad/s]."""

@@ -155,7 +155,10 @@ def namespaces(world: Any, folder: Path, runs: int) -> list[Result]:
             except Exception as error:
                 broken.append(" ".join(str(error).split())[:300])
             left, right = right, left
+        faults = left.excitation_faults() + right.excitation_faults()
     notes = tuple(f"{broken.count(text)} x {text}" for text in dict.fromkeys(broken))[:4]
+    if faults:
+        notes += (f"{len(faults)} motions ended in a fault, and were begun again: {faults[0]}",)
     return [
         Result("no crosstalk", "two robots in two namespaces, one moves", runs, min(runs, len(broken)), notes=notes)
     ]
@@ -168,8 +171,9 @@ def _crosstalk(moving: Cell, resting: Cell) -> list[str]:
 
     from robot_dyn_id.nodes.runtime.robot_node import RELIABLE
 
+    at_rest = Status.READY, Status.DONE, Status.FAULT  # a computer that was held up ends a motion in a fault
     for made in (moving, resting):
-        made.until_excitation(Status.READY, Status.DONE)
+        made.until_excitation(*at_rest)
     reports: dict[str, list[Any]] = {made.namespace: [] for made in (moving, resting)}
     listen = moving.world.probe.create_subscription
     subscriptions = [
@@ -180,7 +184,7 @@ def _crosstalk(moving: Cell, resting: Cell) -> list[str]:
     moving.run_motion()
     moving.world.wait(4.0)
     moving.stop_motion()
-    moving.until_excitation(Status.READY, Status.DONE)
+    moving.until_excitation(*at_rest)
     reports[moving.namespace].clear()
     moving.trigger("identifier/identify")
     moving.world.until(lambda: bool(reports[moving.namespace]), 60.0, "report of the identification")

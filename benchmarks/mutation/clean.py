@@ -53,7 +53,15 @@ ARMS: Mapping[str, Arm] = {
     "z1": Arm("z1.urdf", 6, True),
     "talos_left_arm": Arm("talos_left_arm.urdf", 6, False),
 }
-"""The arms by name."""
+"""The arms by name, those that the mutation suite draws from."""
+
+FURTHER_ARMS: Mapping[str, Arm] = {
+    "iiwa14": Arm("iiwa14.urdf", 7, False),
+    "ur3": Arm("ur3_robot.urdf", 6, True),
+    "so101": Arm("so101.urdf", 5, True),
+    "planar3r": Arm("planar3r.urdf", 3, False),
+}
+"""Arms of other studies."""
 
 BREAKAWAY_RAD = np.geomspace(2e-4, 6e-2, 7)
 """Breakaway displacements of the simulated presliding, none of them one of the package's."""
@@ -72,6 +80,11 @@ EFFORT_SHARE = 0.8
 """Largest share of the effort limits that a motion uses."""
 
 
+def find_arm(name: str) -> Arm:
+    """An arm by its name."""
+    return {**ARMS, **FURTHER_ARMS}[name]
+
+
 @functools.cache
 def urdf_path(name: str) -> Path:
     """File of an arm.
@@ -79,21 +92,21 @@ def urdf_path(name: str) -> Path:
     Raises:
         FileNotFoundError: example-robot-data is not installed.
     """
-    own = URDF_FOLDER / ARMS[name].urdf
+    own = URDF_FOLDER / find_arm(name).urdf
     if own.exists():
         return own
     files = metadata.files("example-robot-data") or ()
     for file in files:
-        if file.name == ARMS[name].urdf:
+        if file.name == find_arm(name).urdf:
             return Path(str(file.locate()))
-    raise FileNotFoundError(f"{ARMS[name].urdf}: pip install example-robot-data")
+    raise FileNotFoundError(f"{find_arm(name).urdf}: pip install example-robot-data")
 
 
 @functools.cache
 def arm_model(name: str, gravity: tuple[float, float, float] = STANDARD_GRAVITY) -> RobotModel:
     """Model of an arm as its URDF describes it, without the joints of a gripper."""
     whole = RobotModel.from_file(urdf_path(name))
-    return RobotModel.from_file(urdf_path(name), whole.joint_names[: ARMS[name].joints], gravity=gravity)
+    return RobotModel.from_file(urdf_path(name), whole.joint_names[: find_arm(name).joints], gravity=gravity)
 
 
 @dataclass(frozen=True)
@@ -220,7 +233,7 @@ class Bench:
     def draw(cls, name: str, seed: int) -> Bench:
         """Draw an arm: masses up to 15 % off the URDF's, drives and noise."""
         rng = np.random.default_rng((sum(name.encode()), seed, 1))
-        robot, geared = arm_model(name), ARMS[name].geared
+        robot, geared = arm_model(name), find_arm(name).geared
         n = len(robot.joint_names)
         effort = np.minimum(robot.limits.effort, 400.0)
         regressor = Regressor(robot, ())

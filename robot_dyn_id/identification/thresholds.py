@@ -28,8 +28,8 @@ class Thresholds:
         own_nrmse: expected error of a joint due to the parameter covariance above which it is reported.
         friction_share: error that gravity compensation tolerates, as a share of the friction that holds the joint.
         rated_share: error that gravity compensation and feed-forward always tolerate, as a share of the rated effort.
-        torque_share: error that feed-forward and computed torque tolerate, as a share of the RMS torque of the joint.
-        inertia_share: error of the inertia (two relative standard deviations) that computed torque tolerates.
+        tracking_share: tracking error with feed-forward or computed torque that is tolerated, as a share of that of the
+            same feedback with gravity compensation alone.
         rollout_share: position error after 1 s of simulation without feedback, as a share of the trained range.
         contact_share: smallest detectable external torque that collision detection tolerates, as a share of the rated
             effort.
@@ -49,8 +49,7 @@ class Thresholds:
     own_nrmse: float = 0.10
     friction_share: float = 1.0
     rated_share: float = 0.02
-    torque_share: float = 0.10
-    inertia_share: float = 0.20
+    tracking_share: float = 0.50
     rollout_share: float = 0.10
     contact_share: float = 0.10
     payload_share: float = 0.02

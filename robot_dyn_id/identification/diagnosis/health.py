@@ -129,6 +129,7 @@ JOINT_BARELY_MOVES = Definition(
     "warning",
     "A joint moves by less than 0.02 rad or 5 mm: its friction and inertia are not identifiable.",
     "record a motion of the joint, or exclude it with `identify:` in the configuration",
+    lowers=dict.fromkeys(MOTION_USES, NO),
     check="rest",
 )
 

@@ -2,7 +2,8 @@
 """Uses that a model is fit for: the figure that each use needs, its threshold, and the answer.
 
 A criterion compares one figure of one joint with the largest value that a use tolerates. The answer is `yes` up to that
-threshold, `limited` up to `Thresholds.limited_ratio` times the threshold, and `no` beyond. Findings of severity warning
+threshold, `limited` up to `Thresholds.limited_ratio` times the threshold, and `no` beyond; feed-forward and computed
+torque are limited as long as the arm tracks better than under gravity compensation alone. Findings of severity warning
 lower the answers of the uses that they concern, and an error lowers all. A model without gravity is fit for no use that
 needs the weight, even if the user has stated that the efforts contain none.
 """
@@ -57,8 +58,8 @@ TORQUE_ERROR_HIGH = Definition(
     "torque_error_high",
     Section.USES,
     "info",
-    "The held-out error of a joint exceeds both `thresholds.torque_share` of its RMS torque and "
-    "`thresholds.rated_share` of its rated effort: feed-forward and computed torque correct it by feedback.",
+    "The held-out error of a joint exceeds both `thresholds.tracking_share` of the torque that feedback supplies under "
+    "gravity compensation alone and `thresholds.rated_share` of its rated effort: the arm tracks hardly better.",
     "check the effort of the joint and its friction terms, and record longer",
 )
 
@@ -66,8 +67,9 @@ INERTIA_UNCERTAIN = Definition(
     "inertia_uncertain",
     Section.USES,
     "info",
-    "Two standard deviations of a diagonal entry of the mass matrix exceed `thresholds.inertia_share` of it, or "
-    "the entry is not positive.",
+    "Where the inertia of a joint is larger than identified, by up to two standard deviations, feedback through it is "
+    "weaker, and errors of the torque move the joint by as much more: the held-out error times that ratio exceeds what "
+    "computed torque tolerates, or the inertia is not positive.",
     "record faster motion of the joint, with frequent reversals",
 )
 
@@ -163,8 +165,10 @@ class Criterion:
 
     @property
     def answer(self) -> str:
-        """One of `ANSWERS`; `no` for a figure that is not known."""
-        return YES if self.figure <= self.threshold else LIMITED if self.figure <= self.limited else NO
+        """One of `ANSWERS`; `no` for a figure that is not known, unless no figure would exclude the use."""
+        if self.figure <= self.threshold:
+            return YES
+        return LIMITED if self.figure <= self.limited or math.isinf(self.limited) else NO
 
     @property
     def ratio(self) -> float:
@@ -203,28 +207,29 @@ def list_criteria(
     """
     found = []
 
-    def add(use: str, code: str, joint: str, figure: float, unit: str, threshold: float) -> None:
-        found.append(Criterion(use, code, joint, figure, unit, threshold, thresholds.limited_ratio * threshold))
+    def add(
+        use: str, code: str, joint: str, figure: float, unit: str, threshold: float, limited: float | None = None
+    ) -> None:
+        limited = thresholds.limited_ratio * threshold if limited is None else limited
+        found.append(Criterion(use, code, joint, figure, unit, threshold, limited))
 
     for number, joint in enumerate(held_out.joints):
         if not joint.is_validated:  # `joint_not_validated` answers for all uses
             continue
         tolerated = thresholds.rated_share * joint.rated
         still = max(thresholds.friction_share * joint.friction, tolerated)
-        moving = max(thresholds.torque_share * joint.rms, tolerated)
+        moving = max(thresholds.tracking_share * joint.dynamic_rms, tolerated)
+        worse = max(joint.dynamic_rms, thresholds.limited_ratio * tolerated)
         spread = CERTAINTY * float(scales.gravity_deviation[number])
         constant = abs(float(scales.constant[number]))
-        swing = joint.constant_nrmse * joint.rms
-        inertia = CERTAINTY * float(scales.inertia_deviation[number])
+        weakened = joint.rmse * (1.0 + CERTAINTY * float(scales.inertia_deviation[number]))
         add("gravity_compensation", "gravity_error_high", joint.name, joint.rmse, joint.unit, still)
         add("gravity_compensation", "gravity_uncertain", joint.name, spread, joint.unit, still)
         add("gravity_compensation", "offset_large", joint.name, constant, joint.unit, still)
-        commanded = max(thresholds.torque_share * swing, tolerated)
-        add("feed_forward", "offset_large", joint.name, constant, joint.unit, commanded)
-        add("computed_torque", "offset_large", joint.name, constant, joint.unit, commanded)
-        add("feed_forward", "torque_error_high", joint.name, joint.rmse, joint.unit, moving)
-        add("computed_torque", "torque_error_high", joint.name, joint.rmse, joint.unit, moving)
-        add("computed_torque", "inertia_uncertain", joint.name, inertia, "", thresholds.inertia_share)
+        for use in ("feed_forward", "computed_torque"):
+            add(use, "offset_large", joint.name, constant, joint.unit, moving, worse)
+            add(use, "torque_error_high", joint.name, joint.rmse, joint.unit, moving, worse)
+        add("computed_torque", "inertia_uncertain", joint.name, weakened, joint.unit, moving, worse)
         contact = thresholds.contact_share * joint.rated
         add("collision_detection", "contact_threshold_high", joint.name, joint.detectable, joint.unit, contact)
     capacity = estimate_capacity(held_out)
@@ -236,7 +241,7 @@ def list_criteria(
 def _list_rollout_criteria(
     held_out: HeldOut, rollouts: Rollouts, ranges: Array, thresholds: Thresholds
 ) -> Iterator[Criterion]:
-    """Criteria of forward simulation: a large error after `LONG_S` limits it, one after `SHORT_S` excludes it."""
+    """Criteria of forward simulation: an error after `LONG_S` limits it, one after `SHORT_S` excludes it."""
     distances = np.maximum(thresholds.rollout_share * ranges, MIN_ROLLOUT_DISTANCE)
     for number, joint in enumerate(held_out.joints):
         if not joint.is_validated:
@@ -244,14 +249,13 @@ def _list_rollout_criteria(
         unit = "m" if joint.slides else "rad"
         distance = float(distances[number])
         short, long = rollouts.errors[:2, number].tolist()
-        if np.isnan([short, long]).any():
-            yield Criterion(
-                "forward_simulation", "rollout_not_computed", joint.name, math.nan, unit, distance, distance
-            )
-            continue
         limit = max(distance * SHORT_S / LONG_S, MIN_ROLLOUT_DISTANCE)
-        yield Criterion("forward_simulation", "rollout_error_high", joint.name, long, unit, distance, math.inf)
-        yield Criterion("forward_simulation", "rollout_diverges", joint.name, short, unit, limit, limit)
+        for code, error, tolerated, limited in (
+            ("rollout_error_high", long, distance, math.inf),
+            ("rollout_diverges", short, limit, limit),
+        ):
+            code = "rollout_not_computed" if math.isnan(error) else code
+            yield Criterion("forward_simulation", code, joint.name, error, unit, tolerated, limited)
 
 
 def estimate_capacity(held_out: HeldOut) -> float:
@@ -296,7 +300,7 @@ def _report(code: str, criteria: Sequence[Criterion], rollouts: Rollouts) -> Fin
             message = f"the held-out error exceeds what feed-forward and computed torque tolerate: joint {listed}"
             return TORQUE_ERROR_HIGH.found(message, joints)
         case "inertia_uncertain":
-            message = f"two relative standard deviations of the inertia exceed what is tolerated: joint {listed}"
+            message = f"with an inertia that is this uncertain, torque errors move the joint too far: joint {listed}"
             return INERTIA_UNCERTAIN.found(message, joints)
         case "rollout_error_high":
             message = f"simulated for {LONG_S:g} s without feedback, the motion differs from the recorded one: {listed}"
