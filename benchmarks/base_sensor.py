@@ -88,13 +88,15 @@ def read(record):
 
 HEAD = f"""# Every body from one sensor under the base
 
-Written by `benchmarks/base_sensor.py`. Five arms stand on a 6-axis sensor ([how to](../docs/howto/base_sensor.md)); {SECONDS:g} s of five
-random harmonics at {RATE:g} Hz, angles with {POSITION_NOISE:g} rad of noise, neither velocities nor efforts, the sensor with {NOISE:.1%} of
-each channel's standard deviation (at least {LEAST_NOISE:g} N or N m) and unknown zeros. Centers of mass and principal axes are those of the
-URDF: m, Ixx, Iyy, Izz of every body are sought, by the default options of `robot-dyn-id chain --wrench base --principal`.
+Written by `benchmarks/base_sensor.py`. Five arms stand on a 6-axis sensor ([how to](../docs/howto/base_sensor.md)) in
+{SECONDS:g} s of five random harmonics at {RATE:g} Hz. Angles have {POSITION_NOISE:g} rad of noise, there are neither
+velocities nor efforts, and the sensor has unknown zeros and {NOISE:.1%} of noise, of the standard deviation of each
+channel, and at least {LEAST_NOISE:g} N or N m. Centers of mass and principal axes are those of the URDF: m, Ixx, Iyy,
+Izz of every body are sought, by the default options of `robot-dyn-id chain --wrench base --principal`.
 
-Independent: combinations that are identifiable, of all. Alone: parameters that are identifiable one by one. Inside: share of the 95% intervals
-of these, of all draws, that contain the truth. Sigma: median over draws and bodies, relative to the truth.
+Independent: combinations that are identifiable, of all. Alone: parameters that are identifiable one by one. Inside:
+share of the 95% intervals of these, of all draws, that contain the truth. Sigma: median over draws and bodies, relative
+to the truth.
 
 | arm | draws | independent | alone | inside | sigma of masses | sigma of moments |
 |---|---|---|---|---|---|---|
@@ -113,9 +115,14 @@ def write_table(lines):
         masses, moments = (np.nanmedian([line[key] for line in own]) for key in ("masses", "moments"))
         rows.append(
             f"| {arm} | {len(own)} | {_range(count)} of {own[0]['of']} | {_range(alone)} | "
-            f"{np.mean(np.abs(errors) < SIGMAS):.1%} | {masses:.2%} | {moments:.2%} |\n"
+            f"{np.mean(np.abs(errors) < SIGMAS):.1%} | {_share(masses)} | {_share(moments)} |\n"
         )
     return HEAD + "".join(rows)
+
+
+def _share(value):
+    """A share in percent; - if there is none."""
+    return "-" if np.isnan(value) else f"{value:.2%}"
 
 
 def _range(values):

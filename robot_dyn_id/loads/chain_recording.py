@@ -27,7 +27,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.trials import FilteredTrials
 
-PRECISION = 1e-6
+PRECISION = 1e-8
 """Relative precision of the regressor: directions that change the wrenches by less than ten times this share are
 rounding. Noise of the motion does not add any: which directions exist follows from the kinematics, and joints that do
 not move are taken to be at rest."""

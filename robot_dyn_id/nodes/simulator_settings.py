@@ -175,8 +175,8 @@ class SimulatorSettings:
     resolution: float = ros_parameter(0.0, "Resolution of the position encoders; 0: continuous", "rad or m", 0.0)
     base_wrench: bool = ros_parameter(
         False,
-        "Publish the wrench that the robot exerts on a 6-axis sensor under its base, with each joint state; needs model "
-        "to be urdf",
+        "Publish the wrench that the robot exerts on a 6-axis sensor under its base, with each joint state; needs "
+        "model to be urdf",
     )
     base_wrench_noise: tuple[float, ...] = ros_parameter(
         (), "Standard deviations of its forces [N] and moments [N m], two values; empty: 0", "", 0.0

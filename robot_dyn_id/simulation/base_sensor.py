@@ -5,8 +5,8 @@ With the momentum P and the angular momentum L of all moving bodies about the or
 
     f = M g - dP/dt + f_e,    n = s x g - dL/dt + n_e
 
-on its base, with their mass M, first moment s, and the wrench (n_e, f_e) of the environment. Derivatives are those of the
-tick before and the tick after, as the simulated effort is the mean of both. What is at rest is not included.
+on its base, with their mass M, first moment s, and the wrench (n_e, f_e) of the environment. Derivatives are those of
+the tick before and the tick after, as the simulated effort is the mean of both. What is at rest is not included.
 """
 
 from __future__ import annotations
