@@ -344,7 +344,8 @@ class SimulatorSettings:
             )
         if len(self.base_wrench_noise) not in (0, 2):
             raise UsageError(f"base_wrench_noise has {len(self.base_wrench_noise)} values, expected 2")
-        return BaseSensor(robot, WrenchErrors(*(self.base_wrench_noise or (0.0, 0.0)), self.delay, self.seed))
+        force, moment = self.base_wrench_noise or (0.0, 0.0)
+        return BaseSensor(robot, WrenchErrors(force, moment, self.delay, self.seed))
 
     def sensors(self, joint_names: Sequence[str]) -> SensorStream:
         """Sensors of the robot.

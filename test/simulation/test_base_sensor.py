@@ -10,6 +10,7 @@ from support.simulated import ARM, LIFT
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.loads.chain import find_joint_frames, simulate_chain
+from robot_dyn_id.model.kinematics import Kinematics
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.base_sensor import BaseSensor, WrenchErrors, compute_momentum
 from robot_dyn_id.simulation.drives import Drives
@@ -28,7 +29,7 @@ def test_momentum_and_weight_are_those_of_pinocchio(text):
     theirs = pinocchio.buildModelFromXML(text)
     data = theirs.createData()
     for q, dq in rng.normal(size=(5, 2, len(model.joint_names))):
-        momentum, weight = compute_momentum(model, model.inertial_parameters, q, dq)
+        momentum, weight = compute_momentum(Kinematics(model), model.inertial_parameters, q, dq)
         about_center = pinocchio.computeCentroidalMomentum(theirs, data, q, dq)
         linear, center = about_center.linear, data.com[0]
         angular = about_center.angular + np.cross(center, linear)
@@ -74,7 +75,7 @@ def test_at_rest_it_shows_the_weight_and_the_wrench_of_the_environment():
     driver = make(RobotModel.from_urdf(ARM))
     model, robot = driver.robot.plant.dynamics.model, driver.robot
     settle(driver)
-    weight = compute_momentum(model, model.inertial_parameters, robot.plant.q, robot.plant.dq)[1]
+    weight = compute_momentum(Kinematics(model), model.inertial_parameters, robot.plant.q, robot.plant.dq)[1]
     driver.tick()
     np.testing.assert_allclose(driver.measure_wrench(), weight, atol=1e-6)
     driver.apply_wrench("base", np.array([1.0, 2.0, 3.0, 0.4, 0.5, 0.6]), 1.0)
@@ -96,7 +97,7 @@ def test_noise_and_delay_are_those_that_are_given():
     driver, late = make(model, WrenchErrors(0.5, 0.02)), make(model, WrenchErrors(delay=0.01))
     settle(driver)
     settle(late)
-    weight = compute_momentum(model, model.inertial_parameters, driver.robot.plant.q, np.zeros(3))[1]
+    weight = compute_momentum(Kinematics(model), model.inertial_parameters, driver.robot.plant.q, np.zeros(3))[1]
     shown = []
     for _ in range(4000):
         driver.tick()
