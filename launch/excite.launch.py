@@ -13,7 +13,7 @@ MOTION = ["trajectory", "speed_scale", "amplitude_scale", "dry_run"]
 def generate_launch_description():
     return LaunchDescription(
         [
-            *declare_arguments("urdf", "bag", "controller", *START, *MOTION, recording="required"),
+            *declare_arguments("urdf", "bag", "topics", "controller", *START, *MOTION, recording="required"),
             require_parameters(),
             start_node(
                 "excitation_publisher",
@@ -21,6 +21,6 @@ def generate_launch_description():
                 command_topic="{controller}/joint_trajectory",
                 command_action="{controller}/follow_joint_trajectory",
             ),
-            start_node("recorder", folder="{bag}"),
+            start_node("recorder", ["topics"], folder="{bag}"),
         ]
     )

@@ -46,7 +46,7 @@ GROUPS = {
         "feedforward": "fill the efforts of a trajectory from an identified model, and check torque limits",
         "fleet": "identify many robots of one type, compare them, and name those that differ",
         "flexible": "identify an arm with flexible joints: links, springs and motors",
-        "chain": "identify every body of a robot with 6-axis sensors in its hinges",
+        "chain": "identify every body of a robot from a 6-axis sensor under its base, or in its hinges",
         "watch": "show the nodes of a running robot in the terminal: rates, recording, excitation, residuals",
         "node": "run a node of this package, as `ros2 run robot_dyn_id NODE` does",
     },

@@ -19,11 +19,13 @@ class WrenchRecording:
         source: name for messages, usually the path.
         t: ascending stamps with the origin of the stamps of the joints [s], shape (N,).
         wrench: moment and force in the sensor frame [N m, N], shape (6, N).
+        frame: link whose frame that is, as the messages state it; empty: not stated.
     """
 
     source: str
     t: Array
     wrench: Array
+    frame: str = ""
 
     def __post_init__(self) -> None:
         """Check the samples.

@@ -38,7 +38,7 @@ def summarize_chain(chain: IdentifiedChain) -> dict[str, Any]:
         "bodies": bodies,
         "not_identifiable": list(estimate.not_excited),
         "independent": estimate.rank,
-        "sensors": [chain.bodies[hinge] for hinge in chain.hinges],
+        "sensors": list(chain.sensors),
     }
 
 

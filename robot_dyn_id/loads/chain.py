@@ -158,7 +158,7 @@ def move_chain(
         InputError: a tree with branches.
     """
     if not np.array_equal(model.parent, np.arange(len(model.parent)) - 1):
-        raise InputError(f"{model.name}: not a chain, as a body carries two others")
+        raise InputError(f"{model.name}: not a chain, as a body carries two others; fix the joints of a gripper")
     poses = Kinematics(model).poses(motion.q) if poses is None else poses
     return [_move_body(model, motion, frame, poses) for frame in frames]
 

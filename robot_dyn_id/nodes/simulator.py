@@ -19,7 +19,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
-from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.model.urdf import RobotDescription, find_root_link
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import read_trajectory_points
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
@@ -145,6 +145,13 @@ class SimulatorCommands:
 
 INTERFACES = (
     Interface.publishes("joint_states", JointState, "Simulated measurements", RELIABLE),
+    Interface.publishes(
+        "base_wrench",
+        WrenchStamped,
+        "Wrench that the robot exerts on a sensor under its base, in the frame of the URDF's root link, if base_wrench "
+        "is true",
+        RELIABLE,
+    ),
     Interface.publishes("robot_description", String, "URDF, unless it was received on this topic", LATCHED),
     Interface.publishes("/clock", Clock, "Simulated time, if enabled", RELIABLE),
     Interface.subscribes("robot_description", String, "URDF, if it is not given otherwise", LATCHED),
@@ -255,7 +262,12 @@ class Simulator(RobotNode):
         joints = len(model.joint_names)
         settings, laden = self.settings, self.settings.laden(dynamics)
         sensors, robot = settings.sensors(model.joint_names), settings.robot(laden)
-        self._driver = SimulatedDriver(robot, settings.drives(model.joint_names), sensors, self._wait)
+        drives, base = settings.drives(model.joint_names), settings.base_sensor(robot)
+        self._driver = SimulatedDriver(robot, drives, sensors, self._wait, base)
+        if base is not None:
+            self._base_publisher = self.publisher("base_wrench")
+            self._base_message = WrenchStamped()
+            self._base_message.header.frame_id = find_root_link(RobotDescription(model.urdf).root())
         self._commands.use(self._driver, dynamics, laden, self._begin_stamp)
         message = JointState(name=list(model.joint_names))
         message.position = message.velocity = message.effort = [0.0] * joints
@@ -312,7 +324,7 @@ class Simulator(RobotNode):
         robot = self._robot
         assert robot is not None
         number, stamp = robot.ticks, self._begin_stamp() + robot.ticks * self._nanoseconds
-        state = robot.tick()
+        state = self._driver.tick()
         if robot.ended is not None:
             self._end_trajectory(robot.ended)
         time_of_state = self._message.header.stamp
@@ -325,8 +337,19 @@ class Simulator(RobotNode):
             for view, values in zip(self._views, self._driver.measure(state), strict=True):
                 view[:] = values
             self._states.publish(self._message)
+            self._publish_wrench(self._driver.measure_wrench())
         if number % max(1, round(self.settings.rate / REPORTS_PER_SECOND)) == 0:
             self._report()
+
+    def _publish_wrench(self, wrench: Array | None) -> None:
+        """Publish the wrench under the base, if there is a sensor."""
+        if wrench is None:
+            return
+        message, (force, moment) = self._base_message, wrench.reshape(2, 3).tolist()
+        message.header.stamp = self._message.header.stamp
+        for part, values in ((message.wrench.force, force), (message.wrench.torque, moment)):
+            part.x, part.y, part.z = values
+        self._base_publisher.publish(message)
 
     def _publish_controller(self, interfaces: SimulatedController, number: int, state: tuple[Array, ...]) -> None:
         """Publish the state of the trajectory controller and feedback of its goal, if they are due."""

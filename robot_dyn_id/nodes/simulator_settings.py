@@ -20,6 +20,7 @@ from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter, topic_parameter
 from robot_dyn_id.parameters import COMPENSATED_PARTS
+from robot_dyn_id.simulation.base_sensor import BaseSensor, WrenchErrors
 from robot_dyn_id.simulation.controllers import EffortGains
 from robot_dyn_id.simulation.drives import Drives
 from robot_dyn_id.simulation.plant import make_nominal_dynamics
@@ -172,6 +173,14 @@ class SimulatorSettings:
     position_noise: float = ros_parameter(0.0, "Standard deviation of the positions", "rad or m", 0.0)
     velocity_noise: float = ros_parameter(0.0, "Standard deviation of the velocities", "rad/s or m/s", 0.0)
     resolution: float = ros_parameter(0.0, "Resolution of the position encoders; 0: continuous", "rad or m", 0.0)
+    base_wrench: bool = ros_parameter(
+        False,
+        "Publish the wrench that the robot exerts on a 6-axis sensor under its base, with each joint state; needs "
+        "model to be urdf",
+    )
+    base_wrench_noise: tuple[float, ...] = ros_parameter(
+        (), "Standard deviations of its forces [N] and moments [N m], two values; empty: 0", "", 0.0
+    )
     delay: float = ros_parameter(0.0, "Delay of all sensors", "s", 0.0, 1.0)
     seed: int = ros_parameter(0, "Seed of the noise", minimum=0)
     clock: bool = ros_parameter(False, "Publish simulated time, starting at 0, on /clock")
@@ -320,6 +329,23 @@ class SimulatorSettings:
             make_joint_array(getattr(self, name), joint_names, name) for name in ("path_tolerance", "goal_tolerance")
         )
         return Tolerances.from_positions(path, goal, self.goal_time, self.stopped_velocity_tolerance)
+
+    def base_sensor(self, robot: SimulatedRobot) -> BaseSensor | None:
+        """Sensor under the base of the robot; None if it has none.
+
+        Raises:
+            UsageError: identified parameters, which do not determine this wrench, or another number of values.
+        """
+        if not self.base_wrench:
+            return None
+        if self.model != URDF:
+            raise UsageError(
+                "base_wrench needs model to be urdf: identified parameters determine torques, not this wrench"
+            )
+        if len(self.base_wrench_noise) not in (0, 2):
+            raise UsageError(f"base_wrench_noise has {len(self.base_wrench_noise)} values, expected 2")
+        force, moment = self.base_wrench_noise or (0.0, 0.0)
+        return BaseSensor(robot, WrenchErrors(force, moment, self.delay, self.seed))
 
     def sensors(self, joint_names: Sequence[str]) -> SensorStream:
         """Sensors of the robot.

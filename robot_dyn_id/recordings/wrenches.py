@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from robot_dyn_id.recordings.bag_files import is_storage
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
 from robot_dyn_id.recordings.merged import check_clock
 from robot_dyn_id.recordings.reading import Unreadable, name_source_of, reading
-from robot_dyn_id.recordings.rosbag2 import MessageReading, open_recording
+from robot_dyn_id.recordings.rosbag2 import BagRecording, MessageReading, open_recording
 from robot_dyn_id.recordings.types.wrench import AXES, WRENCH
 
 KEY = "wrench"
@@ -37,7 +38,8 @@ def open_wrench(path: str | Path, joints: Recording, topic: str | None = None) -
         topic: topic of a bag; None: its only one of that type.
 
     Raises:
-        InputError: nothing readable, no such topic or key, several topics, or a clock that differs from the joints'.
+        InputError: nothing readable, no such topic or key, several topics, several frames, or a clock that differs from
+            the joints'.
     """
     path = Path(path)
     with reading(path):
@@ -99,4 +101,31 @@ def _of_bag(path: Path, joints: Recording, topic: str | None) -> WrenchRecording
     wrench = np.concatenate([chunk.q for chunk in chunks])
     order = np.unique(t, return_index=True)[1]
     order = order[np.isfinite(wrench[order]).all(axis=1)]
-    return WrenchRecording(f"{path} {recording.topic}", t[order], wrench[order].T[_FORCE_FIRST])
+    source = f"{path} {recording.topic}"
+    return WrenchRecording(source, t[order], wrench[order].T[_FORCE_FIRST], _find_frame(recording, source))
+
+
+def _find_frame(recording: BagRecording, source: str) -> str:
+    """The `header.frame_id` of all messages of a topic.
+
+    Raises:
+        InputError: several frames.
+    """
+    frames = {
+        _read_frame(message)
+        for _, kind, _, message in recording.bag.messages((recording.topic,), lambda _: None)
+        if kind == WRENCH.name
+    }
+    if len(frames) > 1:
+        named = ", ".join(sorted(frame or "empty" for frame in frames))
+        raise InputError(
+            f"{source}: its messages are in several frames ({named}); publish each sensor on its own topic"
+        )
+    return "".join(frames)
+
+
+def _read_frame(message: bytes) -> str:
+    """The `frame_id` of a message in CDR that begins with a std_msgs/Header."""
+    order: Literal["little", "big"] = "little" if message[1:2] == b"\x01" else "big"
+    size = int.from_bytes(message[12:16], order)
+    return message[16 : 16 + size].rstrip(b"\x00").decode(errors="replace")

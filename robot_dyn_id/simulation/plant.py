@@ -183,6 +183,11 @@ class Plant:
         """State of the robot for the kernels, which change it in place."""
         return State(self.q, self.dq, self.dry, self.slip)
 
+    @property
+    def inertial_parameters(self) -> Array:
+        """Standard parameters of the bodies, SI, shape (10 b,)."""
+        return self._robot.parameters[: 10 * len(self.dynamics.model.body_names)]
+
     def place(self, motion: Motion, sample: int) -> None:
         """Place the robot in the state of a motion at one sample, friction states and temperatures included.
 

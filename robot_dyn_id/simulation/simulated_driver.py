@@ -9,6 +9,7 @@ import time
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.model.kinematics import link_placements
+from robot_dyn_id.simulation.base_sensor import BaseSensor
 from robot_dyn_id.simulation.drives import Drives
 from robot_dyn_id.simulation.simulated_robot import SensorStream, SimulatedRobot
 
@@ -23,7 +24,14 @@ class SimulatedDriver:
         robot: the robot.
     """
 
-    def __init__(self, robot: SimulatedRobot, drives: Drives, sensors: SensorStream, wait: float = math.inf) -> None:
+    def __init__(
+        self,
+        robot: SimulatedRobot,
+        drives: Drives,
+        sensors: SensorStream,
+        wait: float = math.inf,
+        base: BaseSensor | None = None,
+    ) -> None:
         """Begin without a command.
 
         Args:
@@ -31,10 +39,24 @@ class SimulatedDriver:
             drives: its drives.
             sensors: its sensors.
             wait: age of an effort command at which simulated time pauses [s]; inf: never.
+            base: 6-axis sensor under its base; None: it has none.
         """
-        self.robot, self._drives, self._sensors, self._wait = robot, drives, sensors, wait
+        self.robot, self._drives, self._sensors, self._wait, self._base = robot, drives, sensors, wait, base
         self._placements = link_placements(robot.plant.dynamics.model)
         self._commanded = -math.inf  # by the computer's clock [s]
+
+    def tick(self) -> tuple[Array, Array, Array]:
+        """Advance the robot by one period; see `SimulatedRobot.tick`."""
+        if self._base is None:
+            return self.robot.tick()
+        external = self.robot.external_wrench
+        state = self.robot.tick()
+        self._base.follow(external)
+        return state
+
+    def measure_wrench(self) -> Array | None:
+        """Measured force and moment under the base at the latest state [N, N m], shape (6,); None without a sensor."""
+        return None if self._base is None else self._base.measure()
 
     def measure(self, state: tuple[Array, Array, Array]) -> Array:
         """Measured positions, velocities and efforts of a state, in the units of the drives, shape (3, n)."""

@@ -296,10 +296,30 @@ class SimulatedRobot:
     @property
     def external_torque(self) -> Array | None:
         """Torque of the environment on the joints [N m or N], shape (n,); None without a wrench."""
+        contact = self._present_contact
+        if contact is None:
+            return None
+        at, wrench = contact
+        return np.asarray(wrench @ self._kinematics.poses(self.plant.q[:, None]).jacobian(at))
+
+    @property
+    def external_wrench(self) -> Array:
+        """Wrench of the environment (force; moment) about the origin of the base [N, N m], shape (6,)."""
+        contact = self._present_contact
+        if contact is None:
+            return np.zeros(6)
+        at, wrench = contact
+        poses = self._kinematics.poses(self.plant.q[:, None])
+        rotation = poses.rotation[0, at.body]
+        force, moment = np.reshape(wrench, (2, 3)) @ (rotation @ at.rotation).T
+        return np.concatenate([force, moment + np.cross(poses.position[0, at.body] + rotation @ at.position, force)])
+
+    @property
+    def _present_contact(self) -> tuple[Placement, Array] | None:
+        """Frame and wrench of the environment that acts at present."""
         if self._contact is None or self.time >= self._contact[2]:
             return None
-        at, wrench, _ = self._contact
-        return np.asarray(wrench @ self._kinematics.poses(self.plant.q[:, None]).jacobian(at))
+        return self._contact[:2]
 
     def tick(self) -> tuple[Array, Array, Array]:
         """Return the present state and advance by one period.

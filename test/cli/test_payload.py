@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import yaml
 from support.commands import messages
-from support.recording_files import types, write_bag
+from support.recording_files import WRENCH, wrench_messages, write_bag
 from support.robots import brick, joint, urdf
 from support.simulated import ARM, Simulated, changed, save_npz
 
@@ -23,7 +23,6 @@ from robot_dyn_id.model.kinematics import find_placement_of
 
 BODY = brick(1.5, (0.05, 0.02, 0.1), (0.1, 0.2, 0.15))
 GAINS = np.array([10.0, -8.0, 5.0])
-WRENCH = "geometry_msgs/msg/WrenchStamped"
 
 
 def recorded(seed, body=None, **options):
@@ -31,16 +30,6 @@ def recorded(seed, body=None, **options):
     if body is not None:
         robot.parameters[20:30] += body
     return robot.record(seed=seed, rate=50.0, noise=0.02, **options)
-
-
-def wrench_messages(stamps, wrench):
-    """(log time, CDR) of every sample; force before torque."""
-    t = types().types
-    point = t["geometry_msgs/msg/Vector3"]
-    for stamp, (nx, ny, nz, fx, fy, fz) in zip(stamps, wrench.T, strict=True):
-        header = t["std_msgs/msg/Header"](t["builtin_interfaces/msg/Time"](stamp // 10**9, stamp % 10**9), "sensor")
-        value = t["geometry_msgs/msg/Wrench"](force=point(fx, fy, fz), torque=point(nx, ny, nz))
-        yield stamp, bytes(types().serialize_cdr(t[WRENCH](header, value), WRENCH))
 
 
 @pytest.fixture(scope="module")

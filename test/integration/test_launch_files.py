@@ -136,6 +136,7 @@ def test_choices_are_those_of_the_node(name):
 
 OWN_DEFAULTS = {
     "actuators": {"recording", "require_effort"},
+    "base_sensor": {"recording", "rehearsal", "robot", "start", "urdf"},
     "control": {"robot", "urdf"},
     "excite": {"recording"},
     "external_torque": {"rehearsal", "robot", "start", "urdf"},
@@ -184,6 +185,7 @@ def test_every_launch_file_identifies_with_the_automatic_model():
 def test_every_scenario_has_a_launch_file():
     assert [path.name.split(".")[0] for path in LAUNCH] == [
         "actuators",
+        "base_sensor",
         "control",
         "excite",
         "external_torque",
@@ -236,6 +238,7 @@ def test_what_is_designed_for_a_robot_is_within_the_limits_of_the_node_that_runs
 def test_only_simulated_robots_have_the_limits_of_the_demo_arm_by_default():
     with_default = [path.name for path in LAUNCH if "arm7" in path.read_text()]
     assert with_default == [
+        "base_sensor.launch.py",
         "control.launch.py",
         "external_torque.launch.py",
         "payload.launch.py",

@@ -3,12 +3,15 @@
 
 import numpy as np
 import pytest
-from support.simulated import Simulated
+from support.simulated import Simulated, changed
 
 from robot_dyn_id.data.wrench import WrenchRecording
+from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.loads.chain_recording import identify_recorded_chain
+from robot_dyn_id.loads.chain import find_joint_frames, simulate_chain
+from robot_dyn_id.loads.chain_recording import RecordedSensor, identify_recorded_chain
 
 ROBOT = Simulated()
 RECORDING = ROBOT.record(seed=3, rate=100.0, duration=10.0)
@@ -16,10 +19,27 @@ RECORDING = ROBOT.record(seed=3, rate=100.0, duration=10.0)
 
 def test_a_robot_without_sensors_is_refused():
     with pytest.raises(InputError, match="no hinge has a sensor"):
-        identify_recorded_chain(RECORDING, {}, ROBOT.model, Settings())
+        identify_recorded_chain(RECORDING, [], ROBOT.model, Settings())
 
 
 def test_wrenches_of_another_time_are_refused():
-    later = WrenchRecording("later", RECORDING.samples.t + 1e3, np.zeros((6, len(RECORDING.samples.t))))
+    readings = np.random.default_rng(0).normal(size=(6, len(RECORDING.samples.t)))
+    later = RecordedSensor.in_hinge(ROBOT.model, 0, WrenchRecording("later", RECORDING.samples.t + 1e3, readings))
     with pytest.raises(InputError, match="no samples of the sensors lie within the motion"):
-        identify_recorded_chain(RECORDING, {0: later}, ROBOT.model, Settings())
+        identify_recorded_chain(RECORDING, [later], ROBOT.model, Settings())
+
+
+def test_a_joint_at_rest_excites_nothing_by_its_noise():
+    """Without the wrist's motion only sums of its inertia and the forearm's are identifiable, whatever its encoder shows."""
+    still = ROBOT.record(seed=3, rate=100.0, duration=20.0, velocity=0.0, still=(2,))
+    rng, samples = np.random.default_rng(0), still.samples
+    noisy = changed(still, q=lambda q: q + 1e-4 * rng.normal(size=q.shape))
+    motion = draw_random_fourier(ROBOT.model, 3)
+    motion.coefficients[2] = 0.0
+    first = simulate_chain(ROBOT.model, Motion(*motion.evaluate(samples.t)[:3]), find_joint_frames(ROBOT.model))[0]
+    own = np.concatenate([np.einsum("jin,jn->in", first.rotation, part) for part in np.split(first.wrench, 2)])
+    readings = WrenchRecording("base", samples.t, own + 1e-3 * rng.normal(size=own.shape))
+    sensor = RecordedSensor.in_hinge(ROBOT.model, 0, readings)
+    found = [identify_recorded_chain(one, [sensor], ROBOT.model, Settings(), True).estimate for one in (still, noisy)]
+    assert found[0].rank == found[1].rank < 12 and found[0].not_excited == found[1].not_excited
+    assert {"Ixx2", "Ixx3"} <= set(found[1].not_excited)

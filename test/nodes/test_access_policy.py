@@ -89,6 +89,7 @@ VARIANTS = {
         {"model": "parameters"},
         {"urdf": str(ARM), "clock": True},
         {"urdf": str(ARM), "payload": "body.yaml"},
+        {"urdf": str(ARM), "base_wrench": True},
     ),
     "recorder": ({"start": True, "folder": "bag"},),
     "identifier": ({"urdf": str(ARM)}, {}),

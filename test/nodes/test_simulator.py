@@ -28,6 +28,7 @@ from robot_dyn_id.kernels.stepping import advance, compute_motor_effort
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR
 from robot_dyn_id.nodes.simulator import Simulator
+from robot_dyn_id.nodes.simulator_settings import SimulatorSettings
 from robot_dyn_id.simulation import simulated_driver
 from robot_dyn_id.simulation.plant import make_nominal_dynamics
 
@@ -140,6 +141,40 @@ def test_an_applied_wrench_loads_a_link_for_its_duration_and_others_are_refused(
     np.testing.assert_allclose(state.effort, expected, atol=0.01 * np.abs(expected).max())
     assert 0.9 < stamp(arm, pushed[-1]) - stamp(arm, pushed[0]) < 1.4, "1 s, and the way back"
     assert np.abs(arm.states[-1].effort).max() < 0.01 * np.abs(expected).max()
+
+
+def test_the_wrench_under_the_base_comes_with_the_joint_states(world):
+    """At rest it is the weight of Pinocchio's arm, in the frame of the root link."""
+    wrenches = world.heard(WrenchStamped, "base_wrench", DEEP)
+    arm = Commander(world, initial_position="[0.3, 0.9, -0.7]", base_wrench="true", publish_rate="100.0")
+    arm.passes(0.3)
+    world.until(lambda: len(wrenches) > 20, what="base_wrench")
+    stamps = [seconds(message.header.stamp) for message in arm.states]
+    assert {seconds(message.header.stamp) for message in wrenches[:20]} <= set(stamps)
+    model = pinocchio.buildModelFromUrdf(str(PLANAR3R))
+    data = model.createData()
+    turned = np.array([(math.cos(q), math.sin(q)) for q in arm.position]).ravel()
+    center, force = pinocchio.centerOfMass(model, data, turned), data.mass[0] * model.gravity.linear
+    message = wrenches[-1]
+    assert message.header.frame_id == "base"
+    found = [getattr(getattr(message.wrench, part), axis) for part in ("force", "torque") for axis in "xyz"]
+    np.testing.assert_allclose(found, [*force, *np.cross(center, force)], atol=1e-3 * np.linalg.norm(force))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"model": "parameters"}, "base_wrench needs model to be urdf"),
+        ({"base_wrench_noise": (1.0,)}, "base_wrench_noise has 1 values, expected 2"),
+    ],
+)
+def test_a_sensor_under_the_base_that_cannot_be_simulated_is_refused(given, words):
+    """Identified parameters determine the torques of the joints, not the wrench under the base."""
+    settings = SimulatorSettings(base_wrench=True, **given)
+    model = RobotModel.from_file(PLANAR3R)
+    robot = settings.robot(make_nominal_dynamics(model, np.zeros(3), np.zeros(3), 0.01))
+    with pytest.raises(UsageError, match=words):
+        settings.base_sensor(robot)
 
 
 def stamp(arm, number):

@@ -17,6 +17,7 @@ from rosbags.typesys import Stores, get_typestore
 from robot_dyn_id.data.chunk import Chunk
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
+WRENCH = "geometry_msgs/msg/WrenchStamped"
 TOPIC = "/joint_states"
 JOINTS = ("shoulder", "elbow", "wrist")
 SECOND = 1_000_000_000
@@ -61,6 +62,17 @@ def joint_state(stamp, names, position, velocity=(), effort=(), frame_id="", lit
     numbers = (np.array(values, dtype=float) for values in (position, velocity, effort))
     message = t[JOINT_STATE](header, list(names), *numbers)
     return bytes(types().serialize_cdr(message, JOINT_STATE, little_endian=little_endian))
+
+
+def wrench_messages(stamps, wrench, frames="sensor"):
+    """(log time, CDR) of every sample of moments and forces, shape (6, N); one frame for all, or one per sample."""
+    t = types().types
+    point = t["geometry_msgs/msg/Vector3"]
+    named = [frames] * len(stamps) if isinstance(frames, str) else frames
+    for stamp, frame, (nx, ny, nz, fx, fy, fz) in zip(stamps, named, wrench.T, strict=True):
+        header = t["std_msgs/msg/Header"](t["builtin_interfaces/msg/Time"](stamp // SECOND, stamp % SECOND), frame)
+        value = t["geometry_msgs/msg/Wrench"](force=point(fx, fy, fz), torque=point(nx, ny, nz))
+        yield stamp, bytes(types().serialize_cdr(t[WRENCH](header, value), WRENCH))
 
 
 def text_message(text):

@@ -13,13 +13,16 @@ import robot_dyn_id as rdi
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.loads.chain import find_joint_frames, simulate_chain
 from robot_dyn_id.loads.gravity import KnownWeight
 from robot_dyn_id.loads.holds import find_holds
 from robot_dyn_id.loads.wrench import compute_frame_motion, wrench_regressor
 from robot_dyn_id.model.kinematics import find_placement_of
+from robot_dyn_id.model.urdf import RobotDescription, find_root_link
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
 from support.commanded import TRUTH, record, save
 from support.low_cost_arm import LowCostArm
+from support.recording_files import WRENCH, joint_state, wrench_messages, write_bag
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -118,6 +121,21 @@ def add_payload(folder):
     np.savez(folder / "tool.npz", **recorded, wrench=(moment_first + noise)[[3, 4, 5, 0, 1, 2]].T)
 
 
+def add_standing(folder):
+    """A bag of an arm on a sensor, with its wrench and without efforts."""
+    robot = rdi.load_robot(folder / "arm.urdf")
+    recorded = load_example("simulated_arm").simulate(robot, 2)
+    motion = Motion(*draw_random_fourier(robot, 2).evaluate(recorded["t"])[:3])
+    first = simulate_chain(robot, motion, find_joint_frames(robot))[0]
+    moment = first.wrench[:3] + np.cross(first.hinge, first.wrench[3:], axis=0)
+    shown = np.arange(6.0)[:, None] - np.concatenate([moment, first.wrench[3:]])
+    shown += 0.01 * np.random.default_rng(0).normal(size=shown.shape)
+    stamps = [int(1e9 * t) + 10**18 for t in recorded["t"]]
+    states = [(stamp, joint_state(stamp, robot.joint_names, q)) for stamp, q in zip(stamps, recorded["q"], strict=True)]
+    root = find_root_link(RobotDescription(robot.urdf).root())
+    write_bag(folder / "standing", states, others=[("/ft", WRENCH, list(wrench_messages(stamps, shown, root)))])
+
+
 def add_poses(folder):
     """A desktop arm with servo drives, and poses that it held without and with a weight."""
     (folder / "arm.urdf").unlink()
@@ -159,6 +177,7 @@ EXTRAS = {
     "docs/export.md": add_payload,
     "docs/payload.md": add_payload,
     "docs/howto/payload.md": add_payload,
+    "docs/howto/base_sensor.md": add_standing,
     "docs/howto/currents.md": add_payload,
     "docs/gravity.md": add_poses,
     "docs/fleet.md": add_fleet,

@@ -213,6 +213,13 @@ class _Extremes:
         return limits
 
 
+def find_saturation(values: Array) -> list[float]:
+    """Limits at which a channel saturates, other than 0, from its samples in motion, shape (N,)."""
+    extremes = _Extremes()
+    extremes.add(_rounded(values))
+    return extremes.saturated()
+
+
 def _rounded(values: Array) -> Array:
     """Values as they are compared; NaN where they are implausible, and are dropped later."""
     return np.asarray(np.round(np.where(np.abs(values) <= LARGEST_EFFORT, values, np.nan), DECIMALS), dtype=np.float64)
