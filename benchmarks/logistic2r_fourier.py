@@ -34,7 +34,7 @@ WAYS = {
     "series": f"Fourier series, best of {ITERATIONS}",
     "strokes": f"strokes, best of {ITERATIONS}",
 }
-"""What is identified from, by its key in the record."""
+"""Motions that are identified from, by their key in the record."""
 
 
 def run(record, draws):

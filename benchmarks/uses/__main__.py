@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers about uses beside the success of the uses themselves: `python -m uses --out FOLDER`, in `benchmarks/`.
+"""Answers about uses, and the success of the uses themselves: `python -m uses --out FOLDER`, in `benchmarks/`.
 
 Arms of the mutation suite and four further ones are identified by the plain command from recordings of ten qualities;
 each model is then used on the true arm, see `uses.trials`.

@@ -40,7 +40,7 @@ class UnstableError(Exception):
 
 @dataclass
 class Reading:
-    """What the sensors of an arm show.
+    """Sensor readings of an arm.
 
     Attributes:
         q: positions [rad or m], shape (n,).

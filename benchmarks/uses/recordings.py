@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from mutation.clean import Bench, Trial
+from mutation.clean import REST_S, Bench, Trial
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.simulation.closed_loop import quantize
+from robot_dyn_id.workflow.excitation import design
 
 Recorder = Callable[[Bench], Sequence[Recording]]
 
@@ -24,6 +25,9 @@ SMALL = 0.3
 
 COARSE_BITS = 11
 """Resolution of coarse encoders, per turn."""
+
+QUICK = {"draws": 20, "starts": 2, "finished": 1, "steps": 20}
+"""Effort of the search for a motion."""
 
 NOISY = 5.0
 """Ratio of the effort noise of bad sensors to that of good ones."""
@@ -61,6 +65,19 @@ def _still_wrist(motion: Motion) -> Motion:
     return Motion(start + moving * (motion.q - start), moving * motion.dq, moving * motion.ddq)
 
 
+def _designed(bench: Bench) -> list[Recording]:
+    """The motion that is designed for computed torque, twice from rest; the ground is not in the way of any arm."""
+    found = design(bench.robot, purpose="computed_torque", search=QUICK, ground=False).trajectory
+    duration = 2.0 * found.duration
+
+    def follow(motion: Motion) -> Motion:
+        t = np.clip(np.arange(motion.q.shape[1]) / bench.rate - REST_S, 0.0, duration)
+        q, dq, ddq = found.evaluate(np.mod(t, found.duration))[:3]
+        return Motion(*(np.ascontiguousarray(part) for part in (q, dq, ddq)))
+
+    return _plain(bench, _record(bench, duration=duration, change=follow))
+
+
 def _currents(bench: Bench) -> list[Recording]:
     """Efforts in amperes, by a gain of each joint."""
     gains = np.random.default_rng((bench.seed, 7)).uniform(5.0, 40.0, len(bench.noise))
@@ -84,5 +101,6 @@ QUALITIES: Mapping[str, Recorder] = {
     "coarse encoders": _coarse,
     "noisy efforts": lambda bench: _plain((noisy := replace(bench, noise=NOISY * bench.noise)), _record(noisy)),
     "currents": _currents,
+    "designed for computed torque": _designed,
 }
 """Recordings by their quality."""

@@ -138,10 +138,12 @@ def _track(model: Model, law: str) -> tuple[float, str]:
     squares = np.zeros(len(plant.q))
     for sample in range(motion.q.shape[1]):
         aim = Setpoint(motion.q[:, sample], motion.dq[:, sample], motion.ddq[:, sample])
-        seen = plant.read()
-        feedback = plant.inertia() * (gains.proportional * (aim.q - seen.q) + gains.derivative * (aim.dq - seen.dq))
+        reading = plant.read()
+        feedback = plant.inertia() * (
+            gains.proportional * (aim.q - reading.q) + gains.derivative * (aim.dq - reading.dq)
+        )
         if law == "computed_torque":
-            effort = computed.effort(aim, seen.q, seen.dq, PERIOD_S).wanted
+            effort = computed.effort(aim, reading.q, reading.dq, PERIOD_S).wanted
         elif law == "feed_forward":
             effort = feedback + feed_forward.effort(aim, aim.q, aim.dq, PERIOD_S).wanted
         else:

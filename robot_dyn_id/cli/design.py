@@ -76,8 +76,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--for",
         dest="purpose",
         choices=PURPOSES,
-        help="what the motion identifies (default: links, with the friction of the joints): links, or actuators under "
-        "position commands, with sweeps and steps of 20 s",
+        help="what the motion identifies (default: links, with the friction of the joints): links; the same for "
+        "computed torque, above all the inertias that its feedback acts through; or actuators under position commands, "
+        "with sweeps and steps of 20 s",
     )
     parser.add_argument("--form", choices=FORMS, help="form of the motion (default: fourier)")
     parser.add_argument("--period", type=float, metavar="S", help="duration of one period [s] (default: 10)")

@@ -10,7 +10,7 @@ from typing import Any
 
 from robot_dyn_id.cli import show
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.report.advice import advise
+from robot_dyn_id.report.advice import DESIGN, advise
 from robot_dyn_id.report.folder import PAGE, PARAMETERS
 
 
@@ -32,11 +32,12 @@ def show_next_steps(
         summary: content of `report.json`.
         more: further commands by what they give, after the report.
     """
-    inputs = (*robot, "--parameters", str(folder / PARAMETERS))
+    with_model = (*robot, "--parameters", str(folder / PARAMETERS))
     steps = {"report, verdict first": f"open {folder / PAGE} in a browser", **(more or {})}
     for step in advise(model, summary):
         if step.file:
             recording = prediction if step.command == ("predict",) else ()
+            inputs = robot if step is DESIGN else with_model
             steps[step.text] = format_command(*step.command, *recording, *inputs, "--out", str(folder / step.file))
     show("\n".join(["", "next:", *(f"  {what}:\n    {text}" for what, text in steps.items())]))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Next steps with an identified model: for each use that it is fit for, with the limit where the answer has one."""
+"""Next steps with an identified model: uses that it is fit for, with their limits, and the motion that adds one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.export import export_model
+from robot_dyn_id.identification.validation.uses import INERTIA_UNCERTAIN
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.uses import list_joints
 
@@ -21,8 +22,8 @@ class NextStep:
         use: one of `USES`.
         text: result of the step in words; with the joints that limit it where the answer is `limited`.
         command: command of the package with its options, without files.
-        file: usual name of the file that it writes from the model and a recording of the identification; empty: it
-            needs more than these, such as a running robot.
+        file: usual name of the file or folder that it writes from the robot, the model or a recording of the
+            identification; empty: it needs more than these, such as a running robot.
     """
 
     use: str
@@ -41,6 +42,14 @@ STEPS = (
 )
 """Steps by use."""
 
+DESIGN = NextStep(
+    "computed_torque",
+    "motion that shows the inertias, for computed torque",
+    ("design", "--for", "computed_torque"),
+    "motion",
+)
+"""Step where the inertias are too uncertain for computed torque."""
+
 
 def advise(parameters: ParameterSet, summary: Mapping[str, Any]) -> list[NextStep]:
     """Steps that make sense: not for a use with the answer `no`, and without exports that would be refused.
@@ -57,6 +66,9 @@ def advise(parameters: ParameterSet, summary: Mapping[str, Any]) -> list[NextSte
         joints = list_joints(fit["joints"], parameters.robot.joint_names) or "all joints"
         limit = f" (limited: {joints})" if fit["answer"] == "limited" else ""
         found.append(replace(step, text=step.text + limit))
+    uncertain = INERTIA_UNCERTAIN.code in summary["fit_for"]["computed_torque"]["because"]
+    if uncertain and summary["verdict"] != "bad":
+        found.append(DESIGN)
     return found
 
 

@@ -23,7 +23,7 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.explanation import explain
 from robot_dyn_id.identification.validation.uses import UseJudgment, format_figure, reduce_joints
 from robot_dyn_id.parameters import FitFor
-from robot_dyn_id.report.advice import STEPS, advise
+from robot_dyn_id.report.advice import DESIGN, STEPS, advise
 from robot_dyn_id.report.assets import format_percent, format_plus_minus, number
 from robot_dyn_id.report.friction import compute_friction_curve, compute_reversal_curve
 from robot_dyn_id.report.html import write_html
@@ -205,6 +205,16 @@ def test_advice_carries_the_limit_of_a_use_and_is_silent_about_unfit_ones():
         f"model for a simulator (limited: {parameters.robot.joint_names[1]})"
     ]
     assert advise(parameters, {**everything, "verdict": "bad"}) == []
+
+
+def test_an_uncertain_inertia_is_followed_by_the_motion_that_shows_it():
+    parameters = identified().parameters
+    everything = answering(summarize_identification(identified(), "p.yaml"), **dict.fromkeys(USES, "yes"))
+    fit = {**everything["fit_for"]["computed_torque"], "answer": "no", "because": ["inertia_uncertain"]}
+    uncertain = {**everything, "fit_for": {**everything["fit_for"], "computed_torque": fit}}
+    assert advise(parameters, uncertain)[-1] is DESIGN
+    assert DESIGN not in advise(parameters, everything)
+    assert DESIGN not in advise(parameters, {**uncertain, "verdict": "bad"})
 
 
 def test_no_export_is_advised_that_would_be_refused():

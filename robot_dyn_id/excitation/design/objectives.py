@@ -68,11 +68,22 @@ def a_optimal(information: Array, chosen: Integers | None = None, scale: ArrayLi
     if not len(members) or members.min() < 0 or members.max() >= p:
         raise UsageError(f"a_optimal: parameters {members.tolist()} are not among the {p} of the information")
     factors = _positive(scale, p, "a_optimal")[members]
+    return l_optimal(information, np.eye(p)[members] / factors[:, None])
+
+
+def l_optimal(information: Array, combinations: Array | None = None) -> Score:
+    """Logarithm of the sum of the variances of linear combinations of the parameters (Atkinson et al. 2007, 10.6).
+
+    Args:
+        information: information matrix M, shape (p, p).
+        combinations: coefficients of each combination, shape (k, p); by default the parameters themselves.
+    """
+    rows = np.eye(len(information)) if combinations is None else combinations
     inverse = _inverse(information)
     if inverse is None:
         return _singular(information)
-    spread = inverse[0][members] / factors[:, None]
-    total = float(np.sum(spread[:, members].diagonal() / factors))
+    spread = rows @ inverse[0]
+    total = float(np.sum(spread * rows))
     return Score(float(np.log(total)), lambda: -spread.T @ spread / total)
 
 
@@ -148,6 +159,7 @@ OBJECTIVES: dict[str, Objective] = {
     "condition": condition,
     "condition_raw": condition_raw,
     "a_optimal": a_optimal,
+    "joint_inertias": l_optimal,
     "weakest": weakest,
 }
 """Objectives by their name in configuration files; `d_optimal` is the default."""

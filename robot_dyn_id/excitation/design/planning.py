@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
-from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters, draw_random_motion
+from robot_dyn_id.dynamics.body_prior import BodyPrior
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Term, Viscous
 from robot_dyn_id.errors import MotionError, UsageError, suggest_known
 from robot_dyn_id.excitation.center import DIGITS, Load, choose_center
@@ -23,7 +24,7 @@ from robot_dyn_id.excitation.collision.obstacles import Surroundings
 from robot_dyn_id.excitation.collision.workspace import Workspace
 from robot_dyn_id.excitation.design.information import Information
 from robot_dyn_id.excitation.design.joint_requirements import EffortLimits, ExcludedBand, JointLimits
-from robot_dyn_id.excitation.design.objectives import OBJECTIVES, Objective, a_optimal
+from robot_dyn_id.excitation.design.objectives import OBJECTIVES, Objective, a_optimal, l_optimal
 from robot_dyn_id.excitation.design.postures import choose_postures
 from robot_dyn_id.excitation.design.problem import COARSE_SAMPLES, DesignProblem
 from robot_dyn_id.excitation.design.reduction import EarlierFit, ReducedRegressor
@@ -50,6 +51,9 @@ It is bounded by `DEFAULT_ACCELERATION`, the default limit of the node.
 
 ACTUATOR_TERMS: tuple[Term, ...] = (RotorInertia(), Viscous(), Coulomb(), Offset())
 """Terms of a joint that stand for its actuator."""
+
+INERTIA_POSES = 20
+"""Number of configurations in which `joint_inertias` counts the diagonal of the mass matrix."""
 
 TARGETED_PARAMETERS = 10
 """Number of parameters that a motion after an earlier recording targets: those whose errors change the torque most."""
@@ -151,6 +155,8 @@ def make_design_task(
     limits, notes = make_motion_limits(settings, model)
     if settings.purpose == "actuators":
         regressor = regressor.with_terms(place_terms_on_joints(model, ACTUATOR_TERMS))
+    elif settings.purpose == "computed_torque" and not any(term == RotorInertia() for _, term in regressor.terms):
+        regressor = regressor.with_terms((*regressor.terms, *place_terms_on_joints(model, (RotorInertia(),))))
     reduced = ReducedRegressor.from_regressor(regressor)
     notes += tuple(f"term {name}: the motion is designed without it" for name in reduced.left_out)
     amplitude = make_joint_array(settings.amplitude, model.joint_names, "amplitude", 0.0)
@@ -172,7 +178,7 @@ def make_design_task(
     requirements = list(_requirements(settings, model, limits, family, clearance))
     if np.isfinite(effort).any():
         requirements.insert(1, EffortLimits(torques, effort))
-    name, objective = _objective(settings, base.names, earlier)
+    name, objective = _objective(settings, information, earlier)
     problem = DesignProblem(
         family,
         information,
@@ -312,7 +318,8 @@ def find_least_known_parameters(earlier: EarlierFit) -> tuple[str, ...]:
     return tuple(earlier.names[number] for number in order[:TARGETED_PARAMETERS])
 
 
-def _objective(settings: DesignSettings, names: Sequence[str], earlier: EarlierFit | None) -> tuple[str, Objective]:
+def _objective(settings: DesignSettings, information: Information, earlier: EarlierFit | None) -> tuple[str, Objective]:
+    names = information.names
     name = settings.objective or ("d_optimal" if earlier is None else "a_optimal")
     chosen = settings.parameters or (
         () if earlier is None or settings.objective else find_least_known_parameters(earlier)
@@ -320,10 +327,31 @@ def _objective(settings: DesignSettings, names: Sequence[str], earlier: EarlierF
     for wanted in chosen:
         if wanted not in names:
             raise UsageError(f"parameters: {wanted} is not a base parameter; {suggest_known(wanted, list(names))}")
+    if name == "joint_inertias":
+        return name, partial(l_optimal, combinations=_combine_joint_inertias(information))
     if name != "a_optimal":
         return name, OBJECTIVES[name]
     places = np.array([list(names).index(wanted) for wanted in chosen]) if chosen else None
     return name, partial(a_optimal, chosen=places, scale=1.0 if earlier is None else _torque_scale(earlier))
+
+
+def _combine_joint_inertias(information: Information) -> Array:
+    """Diagonal of the mass matrix in some configurations, as combinations of the base parameters, shape (k, p).
+
+    Each is relative to its value for the bodies of the robot description, or for those that its geometry suggests.
+    """
+    regressor, base = information.regressor, information.base
+    q = draw_random_motion(regressor.model, INERTIA_POSES).q
+    expected = BodyPrior.from_model(regressor.model).bodies.ravel()
+    rows = []
+    for joint in range(len(q)):
+        unit = np.zeros_like(q)
+        unit[joint] = 1.0
+        still = np.zeros_like(q)
+        moved, rest = (regressor.dense(Motion(q, still, ddq))[:, joint] for ddq in (unit, still))
+        own = moved - rest
+        rows.append((own[base.independent] / np.maximum(expected @ own[: len(expected)], 1e-300)).T)
+    return np.concatenate(rows)
 
 
 def _torque_scale(earlier: EarlierFit) -> Array:

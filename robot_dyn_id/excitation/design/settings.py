@@ -18,7 +18,11 @@ from robot_dyn_id.excitation.parametrization import Demand
 STAND_INS = ("capsules", "none")
 """Approximations of links without shapes in the collision check."""
 
-PURPOSES: dict[str, dict[str, Any]] = {"links": {}, "actuators": {"form": "sweep_steps", "period": 20.0}}
+PURPOSES: dict[str, dict[str, Any]] = {
+    "links": {},
+    "computed_torque": {"objective": "joint_inertias"},
+    "actuators": {"form": "sweep_steps", "period": 20.0},
+}
 """Purposes of a motion, and the defaults of its settings that they change."""
 
 FEWEST_SAMPLES = 10
@@ -49,8 +53,9 @@ class DesignSettings:
     Attributes:
         joints: names of the moving joints, the others are locked; by default all joints identified by the
             configuration.
-        purpose: parameters that the motion identifies, a key of `PURPOSES`: `links`, with the friction of joints, or
-            `actuators` under position commands, whose links are known.
+        purpose: parameters that the motion identifies, a key of `PURPOSES`: `links`, with the friction of joints, the
+            same for `computed_torque`, above all the inertias that feedback acts through, or `actuators` under position
+            commands, whose links are known.
         form: form of the motion, a key of `FORMS`.
         demand: requirements on the motion; its posture and amplitude are set once the robot is known.
         posture: center configuration by joint name [rad or m]; by default the middle of the position limits, or where

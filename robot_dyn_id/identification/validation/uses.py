@@ -20,7 +20,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.thresholds import Thresholds
-from robot_dyn_id.identification.validation.metrics import HeldOut
+from robot_dyn_id.identification.validation.metrics import HeldOut, JointMetrics
 from robot_dyn_id.identification.validation.rollout import HORIZONS_S, Rollouts
 from robot_dyn_id.parameters import FitFor, Ranges
 from robot_dyn_id.uses import ANSWERS, LIMITED, NO, USES, YES
@@ -205,37 +205,43 @@ def list_criteria(
         trained: ranges of the training motion.
         thresholds: thresholds of the uses.
     """
-    found = []
-
-    def add(
-        use: str, code: str, joint: str, figure: float, unit: str, threshold: float, limited: float | None = None
-    ) -> None:
-        limited = thresholds.limited_ratio * threshold if limited is None else limited
-        found.append(Criterion(use, code, joint, figure, unit, threshold, limited))
-
+    found: list[Criterion] = []
     for number, joint in enumerate(held_out.joints):
-        if not joint.is_validated:  # `joint_not_validated` answers for all uses
-            continue
-        tolerated = thresholds.rated_share * joint.rated
-        still = max(thresholds.friction_share * joint.friction, tolerated)
-        moving = max(thresholds.tracking_share * joint.dynamic_rms, tolerated)
-        worse = max(joint.dynamic_rms, thresholds.limited_ratio * tolerated)
-        spread = CERTAINTY * float(scales.gravity_deviation[number])
-        constant = abs(float(scales.constant[number]))
-        weakened = joint.rmse * (1.0 + CERTAINTY * float(scales.inertia_deviation[number]))
-        add("gravity_compensation", "gravity_error_high", joint.name, joint.rmse, joint.unit, still)
-        add("gravity_compensation", "gravity_uncertain", joint.name, spread, joint.unit, still)
-        add("gravity_compensation", "offset_large", joint.name, constant, joint.unit, still)
-        for use in ("feed_forward", "computed_torque"):
-            add(use, "offset_large", joint.name, constant, joint.unit, moving, worse)
-            add(use, "torque_error_high", joint.name, joint.rmse, joint.unit, moving, worse)
-        add("computed_torque", "inertia_uncertain", joint.name, weakened, joint.unit, moving, worse)
-        contact = thresholds.contact_share * joint.rated
-        add("collision_detection", "contact_threshold_high", joint.name, joint.detectable, joint.unit, contact)
+        if joint.is_validated:  # otherwise `joint_not_validated` answers for all uses
+            found += _list_joint_criteria(joint, scales, number, thresholds)
     capacity = estimate_capacity(held_out)
     apparent = held_out.apparent_load if math.isfinite(capacity) else math.nan
-    add("payload", "payload_resolution_low", "", apparent, "kg", thresholds.payload_share * capacity)
+    share = thresholds.payload_share * capacity
+    limited = thresholds.limited_ratio * share
+    found.append(Criterion("payload", "payload_resolution_low", "", apparent, "kg", share, limited))
     return (*found, *_list_rollout_criteria(held_out, scales.rollouts, trained.q_max - trained.q_min, thresholds))
+
+
+def _list_joint_criteria(
+    joint: JointMetrics, scales: ModelScales, number: int, thresholds: Thresholds
+) -> Iterator[Criterion]:
+    """Criteria of the torque of one joint, of this number."""
+
+    def make(use: str, code: str, figure: float, threshold: float, limited: float | None = None) -> Criterion:
+        limited = thresholds.limited_ratio * threshold if limited is None else limited
+        return Criterion(use, code, joint.name, figure, joint.unit, threshold, limited)
+
+    tolerated = thresholds.rated_share * joint.rated
+    still = max(thresholds.friction_share * joint.friction, tolerated)
+    moving = max(thresholds.tracking_share * joint.dynamic_rms, tolerated)
+    worse = max(joint.dynamic_rms, thresholds.limited_ratio * tolerated)
+    spread = CERTAINTY * float(scales.gravity_deviation[number])
+    constant = abs(float(scales.constant[number]))
+    weakened = joint.rmse * (1.0 + CERTAINTY * float(scales.inertia_deviation[number]))
+    yield make("gravity_compensation", "gravity_error_high", joint.rmse, still)
+    yield make("gravity_compensation", "gravity_uncertain", spread, still)
+    yield make("gravity_compensation", "offset_large", constant, still)
+    for use in ("feed_forward", "computed_torque"):
+        yield make(use, "offset_large", constant, moving, worse)
+        yield make(use, "torque_error_high", joint.rmse, moving, worse)
+    yield make("computed_torque", "inertia_uncertain", weakened, moving, worse)
+    contact = thresholds.contact_share * joint.rated
+    yield make("collision_detection", "contact_threshold_high", joint.detectable, contact)
 
 
 def _list_rollout_criteria(

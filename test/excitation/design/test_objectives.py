@@ -11,6 +11,7 @@ from robot_dyn_id.excitation.design.objectives import (
     condition,
     condition_raw,
     d_optimal,
+    l_optimal,
     weakest,
 )
 
@@ -20,10 +21,12 @@ ROWS = RNG.normal(size=(60, P)) @ np.diag(np.geomspace(0.1, 10.0, P)) + 0.1 * RN
 M = ROWS.T @ ROWS
 COVARIANCE = np.linalg.inv(M)
 SCALE = np.geomspace(3.0, 0.1, P)
+COMBINATIONS = RNG.normal(size=(5, P))
 
 CASES = {
     **OBJECTIVES,
     "a_optimal of some": lambda matrix: a_optimal(matrix, np.array([2, 5, 11]), SCALE),
+    "l_optimal": lambda matrix: l_optimal(matrix, COMBINATIONS),
     "weakest to scale": lambda matrix: weakest(matrix, SCALE),
 }
 
@@ -42,6 +45,8 @@ DEFINITIONS = {
     "condition_raw": logarithm_of_the_condition(ROWS),
     "a_optimal": np.log(np.trace(COVARIANCE)),
     "a_optimal of some": np.log(sum(COVARIANCE[i, i] / SCALE[i] ** 2 for i in (2, 5, 11))),
+    "joint_inertias": np.log(np.trace(COVARIANCE)),  # of no robot: the parameters themselves
+    "l_optimal": np.log(np.trace(COMBINATIONS @ COVARIANCE @ COMBINATIONS.T)),
     "weakest": np.log(np.linalg.eigvalsh(NORMED_COVARIANCE)[-1]),
     "weakest to scale": np.log(np.linalg.eigvalsh(COVARIANCE / np.outer(SCALE, SCALE))[-1]),
 }
