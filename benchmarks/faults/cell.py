@@ -267,7 +267,7 @@ class Cell:
 
     def _endpoints(self, name: str) -> set[tuple[int, ...]]:
         """Publishers of diagnostics of a node; those of a killed process stay in the graph for a while."""
-        found = self.world.probe.get_publishers_info_by_topic(f"/{self.namespace}/diagnostics")
+        found = self.world.probe.get_publishers_info_by_topic("/diagnostics")
         owner = (name, f"/{self.namespace}")
         return {tuple(info.endpoint_gid) for info in found if (info.node_name, info.node_namespace) == owner}
 

@@ -20,8 +20,9 @@ from robot_dyn_id.nodes.effort_node import EffortNode, timeout_parameter
 from robot_dyn_id.nodes.messages.conversions import read_trajectory_points
 from robot_dyn_id.nodes.messages.joint_state import convert_to_seconds
 from robot_dyn_id.nodes.runtime.computation import LatestComputation
+from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
-from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, RELIABLE, SENSOR, STALE, Interface
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.parameters import COMPENSATIONS, ParameterSet
@@ -189,12 +190,12 @@ class ComputedTorqueController(EffortNode):
         if not self._configured or (self._robot is not None and message.data == self._robot.urdf):
             return
         if self._law.model is not None:  # an arm that is let go of falls
-            self._condition.refuse("robot_description has changed: restart the node to use the new one")
+            self.refuse("robot_description has changed: restart the node to use the new one")
             return
         try:
             self._robot = RobotModel.from_urdf(message.data)
         except RobotDynIdError as error:
-            self._condition.refuse(f"robot_description: {error}")
+            self.refuse(f"robot_description: {error}")
         else:
             self._joints.clear()
             self._decide()
@@ -232,7 +233,7 @@ class ComputedTorqueController(EffortNode):
             if self._law.model is None:
                 self._begin_unknown()
             if self._law.model is not None:  # an arm that is let go of falls
-                self._condition.refuse(f"identified_parameters, the model in use stays: {error}")
+                self.refuse(f"identified_parameters, the model in use stays: {error}")
         else:
             self._refused = ""
             for limit in self._law.limited_uses(parameters):
@@ -283,7 +284,7 @@ class ComputedTorqueController(EffortNode):
             points = read_trajectory_points(message, model.joint_names) if message.points else None
             self._law.follow(points, start, now)
         except InputError as error:
-            self._condition.refuse(f"joint trajectory: {error}")
+            self.refuse(f"joint trajectory: {error}")
 
     def _look(self) -> None:
         """See `EffortNode`; a model that was prepared meanwhile is taken up, and so is the control of the first."""

@@ -14,9 +14,8 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, MotionError
 from robot_dyn_id.excitation.execution.state_guard import TIMELY_STATES, TROUBLE_REPORTED_S
 from robot_dyn_id.nodes.messages.joint_state import JointOrder, convert_to_seconds, receive
-from robot_dyn_id.nodes.runtime.diagnostics import Condition
+from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
-from robot_dyn_id.nodes.runtime.robot_node import ERROR, OK, STALE
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.simulation.effort_control import EffortControl
 
@@ -51,7 +50,7 @@ class EffortNode(ManagedNode):
         """Make what does not depend on the robot."""
         self._active = self._configured = False
         self._control: EffortControl | None = None
-        self._commands, self._condition = self.publisher("effort_command"), Condition(self.get_logger())
+        self._commands = self.publisher("effort_command")
         self._message = Float64MultiArray()
         self._places: Sequence[int] | slice = slice(None)  # of the joints in the order of the command
         self._refused = ""
@@ -107,6 +106,7 @@ class EffortNode(ManagedNode):
     def take_control(self, control: EffortControl) -> None:
         """Begin to command efforts by a control."""
         self._control, self._order = control, JointOrder(control.guard.model.joint_names)
+        self.hardware_id = control.guard.model.name
         control.guard.expect(self._seconds())
 
     # --- control
@@ -120,7 +120,7 @@ class EffortNode(ManagedNode):
         try:
             state = receive(guard, self._order, message, self._seconds(), self._ros_seconds(), self.CHANNELS)
         except InputError as error:
-            self._condition.refuse(f"joint state: {error}")
+            self.refuse(f"joint state: {error}")
         if guard.heard == heard:  # nothing that was on time
             return
         released = control.releasing
@@ -181,7 +181,7 @@ class EffortNode(ManagedNode):
         values = {}
         if level in (STALE, ERROR) and self._control is not None:
             values["age of joint states [s]"] = f"{self._seconds() - self._control.guard.heard:.3f}"
-        self._condition.report(level, text, values)
+        self.condition.report(level, text, values)
 
     def _state(self) -> tuple[bytes, str]:
         """Diagnostic level and message."""

@@ -38,8 +38,9 @@ from robot_dyn_id.nodes.excitation.status import StatusTopic
 from robot_dyn_id.nodes.messages.joint_state import convert_to_seconds
 from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
 from robot_dyn_id.nodes.runtime.changes import Changes
+from robot_dyn_id.nodes.runtime.diagnostics import Diagnosis
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Diagnosis, Interface
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.parameters import ParameterSet

@@ -20,8 +20,8 @@ from robot_dyn_id.msg import ExternalTorque
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.joint_state import JointOrder, convert_to_seconds
 from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, subscribe, type_parameter
-from robot_dyn_id.nodes.runtime.diagnostics import Condition
-from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, SENSOR, STALE, STREAM, WARN, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE, WARN
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, STREAM, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.online.contact import ContactMonitor, ContactSettings, ContactState
@@ -102,7 +102,6 @@ class ExternalTorqueEstimator(RobotNode):
     def begin(self) -> None:
         """Set the node up."""
         self._torques, self._wrenches = self.publisher("external_torque"), self.publisher("external_wrench")
-        self._condition = Condition(self.get_logger())
         self._monitor: ContactMonitor | None = None
         self._state: ContactState | None = None
         self._description, self._mismatch = "", ""
@@ -133,7 +132,7 @@ class ExternalTorqueEstimator(RobotNode):
             prior = WrenchPrior(self.settings.expected_force, self.settings.expected_moment)
             self._wrench = FrameWrench(model, frame, prior)
         except RobotDynIdError as error:
-            self._condition.refuse(f"identified_parameters: {error}")
+            self.refuse(f"identified_parameters: {error}")
             return
         if self._state is not None and self._state.contact:
             self.get_logger().warning("the model changes during a contact: learning must begin without one")
@@ -141,6 +140,7 @@ class ExternalTorqueEstimator(RobotNode):
         self._order = JointOrder(parameters.robot.joint_names)
         self._message = ExternalTorque(joint_names=list(parameters.robot.joint_names))
         self._message.header.frame_id = frame
+        self.hardware_id = parameters.robot.name
         self._compare()
         self.get_logger().info(f"{parameters.robot.name}: wrench at {frame}; learning needs motion without contact")
         self._look()
@@ -161,7 +161,7 @@ class ExternalTorqueEstimator(RobotNode):
         try:
             same = is_same_robot(self._monitor.observer.parameters.robot.urdf, self._description)
         except RobotDynIdError as error:
-            self._condition.refuse(f"robot_description: {error}")
+            self.refuse(f"robot_description: {error}")
             return
         if not same:
             self._mismatch = "the identified model is of another robot than robot_description"
@@ -192,7 +192,7 @@ class ExternalTorqueEstimator(RobotNode):
             else:
                 (q, tau), dq = self._order.read(message, ("position", "effort")), None
         except InputError as error:
-            self._condition.refuse(f"joint state: {error}")
+            self.refuse(f"joint state: {error}")
             return
         self._heard, self._measured = self._seconds(), measured
         state = monitor.add(convert_to_seconds(message.header.stamp), q, dq, tau)
@@ -237,26 +237,26 @@ class ExternalTorqueEstimator(RobotNode):
         """Report contact or learning, or what is missing."""
         monitor = self._monitor
         if monitor is None:
-            self._condition.report(STALE, "waiting for identified_parameters")
+            self.condition.report(STALE, "waiting for identified_parameters")
             return
         values = self._values(monitor)
         age = self._seconds() - self._heard
         if self._mismatch:
-            self._condition.report(ERROR, self._mismatch, values)
+            self.condition.report(ERROR, self._mismatch, values)
         elif age > self.settings.timeout:
             what = (
                 f"joint states are older than {self.settings.timeout:g} s" if math.isfinite(age) else "no joint states"
             )
             publishers = self.count_publishers("joint_states")
-            self._condition.report(STALE, f"{what}; joint_states has {publishers} publishers", values)
+            self.condition.report(STALE, f"{what}; joint_states has {publishers} publishers", values)
         elif self._state is not None and self._state.contact:
-            self._condition.report(WARN, "contact", values)
+            self.condition.report(WARN, "contact", values)
         elif monitor.noise is None and monitor.refusal:
-            self._condition.report(WARN, f"learning was refused and begins again: {monitor.refusal}", values)
+            self.condition.report(WARN, f"learning was refused and begins again: {monitor.refusal}", values)
         elif monitor.noise is None:
-            self._condition.report(OK, "learning from motion without contact; contacts are not detected yet", values)
+            self.condition.report(OK, "learning from motion without contact; contacts are not detected yet", values)
         else:
-            self._condition.report(OK, "no contact", values)
+            self.condition.report(OK, "no contact", values)
 
     def _values(self, monitor: ContactMonitor) -> dict[str, object]:
         """Quantities behind the condition."""

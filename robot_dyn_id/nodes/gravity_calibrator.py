@@ -21,8 +21,8 @@ from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.nodes.gravity_compensator import CALIBRATION
 from robot_dyn_id.nodes.recording.excitation_watch import Event, RecordedExcitations
 from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, make_folder, wait_for_bags
-from robot_dyn_id.nodes.runtime.diagnostics import Condition
-from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, STALE, WARN, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE, WARN
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
@@ -78,7 +78,6 @@ class GravityCalibrator(RobotNode):
         settings: GravityCalibratorSettings = self.settings
         self._configuration: Configuration = read_configuration(settings.config or None)
         self._folder = make_folder(settings.folder, "runs/gravity-", (GRAVITY, CALIBRATED))
-        self._condition = Condition(self.get_logger())
         self._calibrations = self.publisher(CALIBRATION)
         self._robot: RobotDescription | None = None
         self._outcome: tuple[bytes, str] | None = None
@@ -115,7 +114,7 @@ class GravityCalibrator(RobotNode):
         bags = [str(bag.folder) for bag in self._recording.parts]
         try:
             result = self._calibration()
-            self._condition.report(OK, f"writing {self._folder}")
+            self.condition.report(OK, f"writing {self._folder}")
             file = str(result.write(self._unused_folder())["file"])
             self._publish(file)
         except RobotDynIdError as error:
@@ -169,15 +168,15 @@ class GravityCalibrator(RobotNode):
         """Report the state."""
         self._recording.publish_status()
         if self._recording.failure:
-            self._condition.report(ERROR, self._recording.failure)
+            self.condition.report(ERROR, self._recording.failure)
         elif self._outcome is not None:
-            self._condition.report(*self._outcome)
+            self.condition.report(*self._outcome)
         elif self._robot is None:
             waits = self._source.problem.startswith("waiting")
-            self._condition.report(STALE if waits else ERROR, self._source.problem)
+            self.condition.report(STALE if waits else ERROR, self._source.problem)
         else:
             waiting = self._watch.waiting().replace("~/identify", "~/calibrate")
-            self._condition.report(OK, f"waits for {waiting}")
+            self.condition.report(OK, f"waits for {waiting}")
 
     def stop(self) -> bool:
         """Finish the bags."""

@@ -30,7 +30,8 @@ from robot_dyn_id.nodes.recording.identification_goals import IdentificationGoal
 from robot_dyn_id.nodes.recording.identification_job import IdentificationTask
 from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, make_folder, wait_for_bags
 from robot_dyn_id.nodes.runtime.computation import Computation
-from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, WARN, Diagnosis, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, WARN, Diagnosis
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
 from robot_dyn_id.nodes.runtime.running import run

@@ -45,8 +45,9 @@ from robot_dyn_id.nodes.payload.goal import (
 from robot_dyn_id.nodes.payload.settings import PayloadSettings
 from robot_dyn_id.nodes.payload.wrist import STATUS
 from robot_dyn_id.nodes.recording.stream_recording import make_folder
+from robot_dyn_id.nodes.runtime.diagnostics import OK, WARN, Diagnosis
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, OK, SENSOR, WARN, Diagnosis, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.parameters import ParameterSet

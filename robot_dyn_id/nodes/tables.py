@@ -54,7 +54,7 @@ says so; an unknown name, a wrong type or a value out of range is refused with a
 Types are those of ROS 2. Arguments of the launch files, with defaults: `ros2 launch robot_dyn_id FILE --show-args`.
 
 Only one node of a full name (namespace and name) may run: a service such as `~/start` would reach either of two.
-The values `instance` and `process` in `diagnostics` distinguish them: the one that started later ends with exit code 3
+The values `instance` and `process` in `/diagnostics` distinguish them: the one that started later ends with exit code 3
 and names the process of the other. A node that has been silent for 2.5 s is ignored as the remains of a killed process,
 which the middleware removes after about 20 s. A node does not command a robot before it has checked for 1 s that no
 other node has its name; while two are running, `~/start` is refused and the excitation publisher stops the robot.

@@ -16,9 +16,9 @@ from robot_dyn_id.msg import TorqueResidual
 from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message
 from robot_dyn_id.nodes.messages.joint_state import JointOrder, convert_to_seconds
 from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, subscribe, type_parameter
-from robot_dyn_id.nodes.runtime.diagnostics import Condition
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, OK, SENSOR, STALE, STREAM, WARN, Interface, RobotNode
-from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.runtime.diagnostics import OK, STALE, WARN
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, STREAM, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.ros_parameters import changeable, ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.online.assessment import assess
 from robot_dyn_id.online.monitoring import ResidualMonitor
@@ -37,13 +37,15 @@ TRACKED_PERIOD_S = 1.0
 class TorqueResidualMonitorSettings:
     """ROS parameters of the monitor."""
 
-    rate: float = ros_parameter(100.0, "Maximum rate of torque_residual", "Hz", 0.1, 1000.0)
+    rate: float = changeable(ros_parameter(100.0, "Maximum rate of torque_residual", "Hz", 0.1, 1000.0))
     cutoff: float = ros_parameter(
         10.0, "Cutoff frequency of the causal low-pass filter of positions, velocities and efforts", "Hz", 0.1, 200.0
     )
     window: float = ros_parameter(10.0, "Duration of motion for the RMS residual, without its largest peaks", "s", 0.1)
-    warn_factor: float = ros_parameter(3.0, "Warn if the residual exceeds this multiple of the held-out error", "", 1.0)
-    warn_floor: float = ros_parameter(0.1, "Normalized residual below which no warning is given", "", 0.0)
+    warn_factor: float = changeable(
+        ros_parameter(3.0, "Warn if the residual exceeds this multiple of the held-out error", "", 1.0)
+    )
+    warn_floor: float = changeable(ros_parameter(0.1, "Normalized residual below which no warning is given", "", 0.0))
     quiet: float = ros_parameter(60.0, "Duration of motion without changes for learning the thresholds", "s", 1.0)
     false_alarms: float = ros_parameter(100.0, "Mean time between false alarms of one test statistic", "h", 0.1)
     memory: float = ros_parameter(60.0, "Time constant of the tracked parameters", "s", 1.0)
@@ -81,7 +83,6 @@ class TorqueResidualMonitor(RobotNode):
         """Set the node up."""
         self._residuals = self.publisher("torque_residual")
         self._tracked = self.publisher("~/tracked_parameters")
-        self._condition = Condition(self.get_logger())
         self._monitor: ResidualMonitor | None = None
         self._heard, self._published = -np.inf, -np.inf
         self._measured = True
@@ -97,9 +98,10 @@ class TorqueResidualMonitor(RobotNode):
         try:
             self._monitor = self._make_monitor(ParameterSet.from_message(message))
         except RobotDynIdError as error:
-            self._condition.refuse(f"identified_parameters: {error}")
+            self.refuse(f"identified_parameters: {error}")
             return
         parameters = self._monitor.parameters
+        self.hardware_id = parameters.robot.name
         self._order = JointOrder(parameters.robot.joint_names)
         self._message = TorqueResidual(joint_names=list(parameters.robot.joint_names))
         self.get_logger().info(f"{parameters.robot.name}: a model with {len(parameters.base.names)} base parameters")
@@ -142,7 +144,7 @@ class TorqueResidualMonitor(RobotNode):
                 q, tau = self._order.read(message, ("position", "effort"))
                 settled = self._monitor.add(t, q, None, tau)
         except InputError as error:
-            self._condition.refuse(f"joint state: {error}")
+            self.refuse(f"joint state: {error}")
             return
         self._heard, self._measured = self._seconds(), measured
         if not settled or 0.0 <= t - self._published < 0.999 / self.settings.rate:
@@ -159,18 +161,18 @@ class TorqueResidualMonitor(RobotNode):
         """Report the assessment of the model, or what is missing for it."""
         monitor, settings = self._monitor, self.settings
         if monitor is None:
-            self._condition.report(STALE, "waiting for identified_parameters")
+            self.condition.report(STALE, "waiting for identified_parameters")
             return
         assessment = assess(monitor, settings.warn_factor, settings.warn_floor)
         values = {**assessment.values, "velocities": "measured" if self._measured else "differentiated positions"}
         age = self._seconds() - self._heard
         if age <= settings.timeout:
-            self._condition.report(OK if assessment.fits else WARN, assessment.message, values)
+            self.condition.report(OK if assessment.fits else WARN, assessment.message, values)
             return
         what = f"joint states are older than {settings.timeout:g} s" if np.isfinite(age) else "no joint states"
         values["age of joint states [s]"] = f"{age:.3f}"
         publishers = self.count_publishers("joint_states")
-        self._condition.report(STALE, f"{what}; joint_states has {publishers} publishers", values)
+        self.condition.report(STALE, f"{what}; joint_states has {publishers} publishers", values)
 
     def _publish_tracked(self) -> None:
         tracked = None if self._monitor is None else self._monitor.tracked

@@ -374,7 +374,7 @@ class Still:
         return any(words in line.msg for line in self.log)
 
     def status(self):
-        found = [s for m in self.diagnostics for s in m.status if s.name == "/computed_torque_controller"]
+        found = [s for m in self.diagnostics for s in m.status if s.name == "/computed_torque_controller: condition"]
         return (found[-1].level, found[-1].message) if found else (None, "")
 
     def settled(self, parameters):

@@ -84,7 +84,12 @@ class Stage:
     @property
     def status(self):
         return next(
-            (s for m in reversed(self.diagnostics) for s in m.status if s.name == "/external_torque_estimator"),
+            (
+                s
+                for m in reversed(self.diagnostics)
+                for s in m.status
+                if s.name == "/external_torque_estimator: condition"
+            ),
             DiagnosticStatus(),
         )
 

@@ -74,7 +74,7 @@ class Arm(Commander):
         return np.array([np.linalg.norm(message.data) for message in self.efforts_heard])
 
     def level(self):
-        statuses = [s for m in self.diagnostics for s in m.status if s.name == f"/{NODE}"]
+        statuses = [s for m in self.diagnostics for s in m.status if s.name == f"/{NODE}: condition"]
         return (statuses[-1].level, statuses[-1].message) if statuses else (None, "")
 
     def compensated(self, scale=1.0):

@@ -387,7 +387,10 @@ def test_diagnostics_say_the_same_as_the_status(world, line):
     diagnostics = world.heard(DiagnosticArray, "diagnostics", RELIABLE)
 
     def latest():
-        return next((m.status[0] for m in reversed(diagnostics) if m.status[0].name == "/recorder"), DiagnosticStatus())
+        return next(
+            (m.status[0] for m in reversed(diagnostics) if m.status[0].name == "/recorder: condition"),
+            DiagnosticStatus(),
+        )
 
     line.node("start:=false")
     for level, message, action in (

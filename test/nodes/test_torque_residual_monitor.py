@@ -68,7 +68,12 @@ class Stage:
     @property
     def status(self):
         return next(
-            (s for m in reversed(self.diagnostics) for s in m.status if s.name == "/torque_residual_monitor"),
+            (
+                s
+                for m in reversed(self.diagnostics)
+                for s in m.status
+                if s.name == "/torque_residual_monitor: condition"
+            ),
             DiagnosticStatus(),
         )
 
@@ -119,7 +124,7 @@ def test_joint_states_without_velocities_are_differentiated(world, velocity):
     world.until(lambda: stage.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in stage.status.message, what="parameters")
     stage.play(4.0)
-    assert node._condition._refused == 0
+    assert node.refused == 0
     world.until(lambda: {p.key: p.value for p in stage.status.values}.get("velocities") == "differentiated positions")
     world.until(lambda: stage.status.message.startswith("the model fits"), what="verdict")
     residual = np.array([one.residual for one in stage.residuals])
@@ -171,9 +176,9 @@ def test_hostile_joint_states_are_refused_and_the_monitor_goes_on(world):
         )
         for name, value in fields.items():
             setattr(state, name, value)
-        before = node._condition._refused
+        before = node.refused
         stage.states.publish(state)
-        world.until(lambda before=before: node._condition._refused > before, what=str(fields))
+        world.until(lambda before=before: node.refused > before, what=str(fields))
     stage.play(4.0)
     assert all(np.isfinite(one.residual).all() for one in stage.residuals)
     assert node.end is None and node.internal_errors == 0

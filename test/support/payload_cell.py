@@ -97,6 +97,11 @@ class PayloadCell:
         _, result = goal.end()
         return result, list(dict.fromkeys(message.stage for message in goal.feedback))
 
+    def rejection(self, task=TASKS.IDENTIFY):
+        """Reason why a goal is rejected."""
+        assert self.client.is_rejected(task=task)
+        return self.node.refusal
+
     def until_stage(self, goal, stage):
         def reached():
             return any(message.stage == stage for message in goal.feedback)

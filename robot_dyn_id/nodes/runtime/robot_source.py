@@ -77,8 +77,9 @@ class RobotSource:
             self._subscription = None
 
     def _read(self, robot: RobotDescription) -> None:
-        self._ready(RobotModel.from_description(robot, self._joints, **self._options))
-        self.problem = ""
+        model = RobotModel.from_description(robot, self._joints, **self._options)
+        self._ready(model)
+        self.problem, self._node.hardware_id = "", model.name
 
     def _remind(self) -> None:
         self._node.get_logger().warning(self.problem)

@@ -68,7 +68,7 @@ def test_a_node_that_is_refused_is_gone_from_the_graph(world):
         world.add(Reader, "-p", "urdf:=/none.urdf")
     world.until(lambda: not readers(), what="no node")
     assert refusal.tb is not None
-    assert world.probe.count_publishers("diagnostics") == 0
+    assert world.probe.count_publishers("/diagnostics") == 0
 
 
 def test_a_topic_is_waited_for_and_reminded_of(world, log):
