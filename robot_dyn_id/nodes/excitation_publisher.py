@@ -38,6 +38,7 @@ from robot_dyn_id.nodes.excitation.status import StatusTopic
 from robot_dyn_id.nodes.messages.joint_state import convert_to_seconds
 from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
 from robot_dyn_id.nodes.runtime.changes import Changes
+from robot_dyn_id.nodes.runtime.computation import Computation
 from robot_dyn_id.nodes.runtime.diagnostics import Diagnosis
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface
@@ -133,7 +134,15 @@ class ExcitationPublisher(ManagedNode):
         unrehearsed = "" if settings.rehearsal or clock.simulated else self.UNREHEARSED
         plan = partial(make_plan, settings=settings)
         self._session = ExcitationSession(
-            self.settings, plan, recording, self._efforts, clocks, self._obstacle, self.get_logger(), unrehearsed
+            self.settings,
+            plan,
+            recording,
+            self._efforts,
+            clocks,
+            self._obstacle,
+            self.get_logger(),
+            unrehearsed,
+            Computation,
         )
         self._requests = ExcitationRequests(self, self._session, clock, self._reports, self._absent, self._follow)
         if settings.start and settings.runs > 1:

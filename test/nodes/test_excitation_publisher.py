@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 
@@ -26,6 +27,7 @@ from support.altered import altered
 from support.excitation_cell import ACCELERATION, ARM, HORIZON_S, MAIN, NAMES, QUICK, START, TIMEOUT_S, VELOCITY, Cell
 from support.follower import PERIOD_S, Follower
 from support.joint_state_faults import FAULTS, disturbed, frozen, hostile_joint_states, not_a_number, silent
+from support.processes import HANG_S
 from support.ros_world import ros_arguments
 from support.simulator_scene import seconds
 from trajectory_msgs.msg import JointTrajectory
@@ -947,3 +949,24 @@ def test_an_interrupt_in_every_phase_leaves_the_robot_at_rest(world, phase):
     finally:
         process.kill()
         process.communicate()
+
+
+def test_joint_states_are_handled_while_a_motion_is_planned_and_hundreds_of_requests_arrive(world):
+    cell = ready(world)
+    supervisor, planned = cell.node._session.supervisor, threading.Event()
+    supervisor.obstruction = lambda motion: "" if planned.wait(HANG_S) else "the test hangs"
+    client = world.probe.create_client(Trigger, "excitation_publisher/start")
+    world.until(client.service_is_ready)
+    first = client.call_async(Trigger.Request())
+    world.until(lambda: cell.node._session._steps is not None, what="a plan")
+    heard = supervisor.feedback.at.steady
+    assert {cell.call("start").message for _ in range(200)} == {"another motion is being planned"}
+    world.until(lambda: supervisor.feedback.at.steady > heard + 0.1, what="joint states")
+    assert not first.done() and cell.follower.received == []
+    planned.set()
+    world.until(first.done)
+    assert first.result().success
+    cell.until(Status.RUNNING)
+    assert {cell.call("start").message for _ in range(200)} == {"the robot is still moving"}
+    cell.until(Status.DONE)
+    assert Status.FAULT not in [one.state for one in cell.statuses]

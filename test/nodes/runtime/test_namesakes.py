@@ -66,7 +66,7 @@ def test_a_second_node_while_it_moves_is_an_obstacle(world):
     assert isinstance(second.end, GraphError)
     assert cell.node.end is None
     node = cell.node  # both offer the service
-    refused = node._requests._by_hand(node._session.start, Trigger.Request(), Trigger.Response())
+    refused = node._requests._by_hand("~/start", node._session.start, Trigger.Request(), Trigger.Response())
     assert not refused.success and "another node /excitation_publisher is" in refused.message
     world.remove(second)
     world.until(lambda: cell.call("start").success, what="a start without the second node")
