@@ -54,17 +54,17 @@ PARAMETERS: Mapping[str, Mapping[str, object]] = {
     "excitation_publisher": {
         **{"urdf": URDF, "period": 4.0, "periods": 3, "amplitude_share": 0.3, "acceleration": [ACCELERATION]},
         # a computer that two cells share may be late by more than the defaults of a robot allow
-        **{"timeout": 0.5, "posture": [0.2] * 7, "effort_scale": 0.0, "rehearsal": False},
+        **{"latency": 0.5, "posture": [0.2] * 7, "effort_scale": 0.0, "rehearsal": False},
     },
     "recorder": {"start": False},
     "identifier": {"urdf": URDF},
     "torque_residual_monitor": {},
     "external_torque_estimator": {},
     "gravity_calibrator": {"urdf": URDF},
-    "gravity_compensator": {"urdf": URDF, "timeout": 0.5},
+    "gravity_compensator": {"urdf": URDF, "latency": 0.5},
     "payload_identifier": {"urdf": URDF, "link": "link7"},
     "marker_publisher": {},
-    "computed_torque_controller": {"urdf": URDF, "timeout": 0.2, "robot_compensates": ["none"]},
+    "computed_torque_controller": {"urdf": URDF, "latency": 0.2, "robot_compensates": ["none"]},
 }
 """ROS parameters of each node in a cell."""
 

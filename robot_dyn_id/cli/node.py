@@ -7,15 +7,7 @@ import argparse
 import sys
 from typing import Any
 
-from robot_dyn_id.nodes.starting import start
-
-NODES = (
-    *("excitation_publisher", "simulator", "recorder", "identifier", "payload_identifier"),
-    *("computed_torque_controller", "gravity_calibrator", "gravity_compensator"),
-    *("torque_residual_monitor", "external_torque_estimator", "marker_publisher"),
-)
-"""Names of the nodes; a test compares them with the nodes that the package installs."""
-
+from robot_dyn_id.nodes.starting import NODES, start
 
 ROS_ARGUMENTS = "--ros-args"
 

@@ -12,33 +12,21 @@ from std_msgs.msg import Float64MultiArray
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, MotionError
-from robot_dyn_id.excitation.execution.state_guard import TIMELY_STATES, TROUBLE_REPORTED_S
+from robot_dyn_id.excitation.execution.latency import Latency
+from robot_dyn_id.excitation.execution.state_guard import TROUBLE_REPORTED_S
 from robot_dyn_id.nodes.messages.joint_state import JointOrder, convert_to_seconds, receive
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
-from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.simulation.effort_control import EffortControl
 
-CHECKS_PER_TIMEOUT = 4
-"""Checks of the age of the joint states per timeout."""
-
-
-def timeout_parameter(default: float) -> Any:
-    """Field `timeout` of the settings of an `EffortNode` [s]."""
-    return ros_parameter(
-        default,
-        "Age at which joint states are stale, by their arrival and by their stamps; zero effort is commanded then, "
-        f"until {TIMELY_STATES} joint states in a row have come within it",
-        "s",
-        0.002,
-        10.0,
-    )
+CHECKS_PER_STALE_AGE = 4
+"""Checks of the age of the joint states within the age at which they are stale."""
 
 
 class EffortNode(ManagedNode):
     """A node that commands efforts by an `EffortControl`; its interfaces include `effort_command` and `joint_states`.
 
-    Its settings have the field `timeout`. It commands while it is active and no other node of its name is in the graph,
+    Its settings have the field `latency`. It commands while it is active and no other node of its name is in the graph,
     and releases the arm when it is deactivated.
     """
 
@@ -56,7 +44,7 @@ class EffortNode(ManagedNode):
         self._refused = ""
         self._trouble, self._troubled = "", -np.inf
         self.subscription("joint_states", self._take_state)
-        self.create_timer(self.settings.timeout / CHECKS_PER_TIMEOUT, self._look, clock=self.steady)
+        self.create_timer(Latency(self.settings.latency).stale / CHECKS_PER_STALE_AGE, self._look, clock=self.steady)
 
     # --- lifecycle
 

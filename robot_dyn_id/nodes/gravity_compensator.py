@@ -10,12 +10,14 @@ from std_msgs.msg import Float64MultiArray, String
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.files.gravity import StoredGravity, parse_gravity, read_gravity
 from robot_dyn_id.loads.gravity_compensation import GravityCompensation, GravityLaw
 from robot_dyn_id.model.joint_values import make_joint_array
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.nodes.effort_node import EffortNode, timeout_parameter
+from robot_dyn_id.nodes.effort_node import EffortNode
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE, WARN
+from robot_dyn_id.nodes.runtime.latency_parameter import latency_parameter
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
@@ -56,7 +58,7 @@ class GravityCompensatorSettings:
         0.05,
         4.0,
     )
-    timeout: float = timeout_parameter(0.1)
+    latency: float = latency_parameter()
     autostart: bool = autostart_parameter()
 
 
@@ -159,7 +161,7 @@ class GravityCompensator(EffortNode):
         places = self._order_of_command(names)
         if self._control is None or self._law is None:
             self._law = GravityCompensation(gravity, self.settings.scale)
-            self.take_control(self._law.make_control(rated, settings.ramp_time, settings.timeout))
+            self.take_control(self._law.make_control(rated, settings.ramp_time, Latency(settings.latency).stale))
         else:
             self._law.replace(gravity)
             self._control.efforts.replace_rated(rated, slew_rates(gravity.model, rated))

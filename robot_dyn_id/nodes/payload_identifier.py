@@ -17,6 +17,7 @@ from std_srvs.srv import Trigger
 from robot_dyn_id.action import IdentifyPayload
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, MotionError, RobotDynIdError, UsageError
+from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.files.configuration import read_configuration
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.payload import read_payload
@@ -140,7 +141,7 @@ class ArmInputs:
             )
         check_robot(self.arm, self.model.urdf)
         age = time.monotonic() - self._measured_at
-        if self.position is None or age > max(settings.timeout, 1.0):
+        if self.position is None or age > Latency(settings.latency).absence:
             raise InputError(f"no joint states on {node.resolve_topic_name('joint_states')}")
         mass = 0.0 if self.declared is None else self.declared.mass
         return settings.make_motion(self.arm, self.model, self.position, mass)

@@ -52,7 +52,7 @@ class SessionSettings(Protocol):
     """Settings of a session, see the parameters of the excitation publisher."""
 
     speed_scale: float
-    horizon: float
+    segments: bool
     allow_unchecked_collisions: bool
     require_effort: bool
     rehearsal: bool
@@ -150,7 +150,7 @@ class ExcitationSession:
             excites: whether the motion serves an identification, and must be recorded as required.
             begins: whether the robot is to begin to move.
         """
-        clocks = self._clocks.problem(now.steady) if self._settings.horizon else ""  # else commands are not stamped
+        clocks = self._clocks.problem(now.steady) if self._settings.segments else ""  # else commands are not stamped
         return self._external(begins) or clocks or (self._unrecorded(now.steady) if excites else "")
 
     def _unrecorded(self, steady: float) -> str:
@@ -237,7 +237,7 @@ class ExcitationSession:
             return
         if age is not None:
             self._clocks.receive(now.steady, age)
-        self.supervisor.feedback.late = age is not None and self._settings.horizon > 0.0 and self._clocks.late
+        self.supervisor.feedback.late = age is not None and self._settings.segments and self._clocks.late
         self.supervisor.receive(now, stamp, *channels)
         self._held.receive(*channels[:2])
 
@@ -311,6 +311,11 @@ class ExcitationSession:
             return
         self._steps, self._answer = RunningSteps(steps, self._compute), answer
         self._advance(now)
+
+    @property
+    def planning(self) -> bool:
+        """Whether a motion is being planned."""
+        return self._steps is not None
 
     def _advance(self, now: TimePoint) -> None:
         """Go on with the request that is being planned."""

@@ -85,8 +85,8 @@ def test_bytes_that_are_no_set_are_refused_input(name):
 
 def test_an_arm_is_held_while_another_model_is_prepared(world, tmp_path, monkeypatch):
     """Prepared is the other model when 100 more efforts by the one in use have been heard: never, if it halts them."""
-    scene = Scene(world, tmp_path, control="effort", effort_timeout="4.0", brakes="true")
-    controller = world.add(ComputedTorqueController, *ros_arguments(timeout="4.0"))
+    scene = Scene(world, tmp_path, control="effort", latency="4.0", brakes="true")
+    controller = world.add(ComputedTorqueController, *ros_arguments(latency="4.0"))
     scene.parameters.publish(message())
     world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
     world.until(lambda: scene.efforts_heard, what="efforts")
@@ -107,11 +107,11 @@ def test_an_arm_is_held_while_another_model_is_prepared(world, tmp_path, monkeyp
 
 def test_hostile_sets_move_nothing_and_end_no_node(world, tmp_path):
     """Every hostile set against a controller, a monitor and a simulator that run: the model in use stays."""
-    scene = Scene(world, tmp_path, control="effort", effort_timeout="4.0", brakes="true")
+    scene = Scene(world, tmp_path, control="effort", latency="4.0", brakes="true")
     residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
     controller, monitor = (
-        world.add(ComputedTorqueController, *ros_arguments(timeout="4.0")),
-        world.add(TorqueResidualMonitor, *ros_arguments(timeout="60.0")),
+        world.add(ComputedTorqueController, *ros_arguments(latency="4.0")),
+        world.add(TorqueResidualMonitor, *ros_arguments(latency="10.0")),
     )
     twin = world.add(
         Simulator,

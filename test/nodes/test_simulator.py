@@ -167,7 +167,7 @@ def test_time_waits_for_effort_commands_but_not_forever(world, monkeypatch):
 
 
 def test_a_robot_that_breaks_down_ends_the_node_with_one_line(world, capfd):
-    arm = Commander(world, control="effort", limit_effort="false", effort_timeout="10.0")
+    arm = Commander(world, control="effort", limit_effort="false", latency="10.0")
     arm.efforts.publish(Float64MultiArray(data=[1e300, 0.0, 0.0]))
     world.until(lambda: arm.logged("effort command of joint joint1 is 1e+300, above 1e+09"), what="refusal")
     assert arm.node.end is None

@@ -84,7 +84,7 @@ class Stage:
 
 def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world):
     stage = Stage(world)
-    world.add(TorqueResidualMonitor, *ros_arguments(quiet="30.0", timeout="60.0"))
+    world.add(TorqueResidualMonitor, *ros_arguments(quiet="30.0", latency="10.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
     world.until(lambda: stage.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in stage.status.message, what="parameters")
@@ -119,7 +119,7 @@ def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world)
 @pytest.mark.parametrize("velocity", [[], [np.nan] * 3], ids=["none", "NaN"])
 def test_joint_states_without_velocities_are_differentiated(world, velocity):
     stage = Stage(world, velocity)
-    node = world.add(TorqueResidualMonitor, *ros_arguments(timeout="60.0"))
+    node = world.add(TorqueResidualMonitor, *ros_arguments(latency="10.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
     world.until(lambda: stage.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in stage.status.message, what="parameters")
@@ -134,7 +134,7 @@ def test_joint_states_without_velocities_are_differentiated(world, velocity):
 def test_residuals_are_finite_on_both_sides_of_an_interruption_and_absent_in_it(world):
     """Five samples are lost, which is short; then a second is, after which the filters settle again."""
     stage = Stage(world)
-    world.add(TorqueResidualMonitor, *ros_arguments(timeout="60.0"))
+    world.add(TorqueResidualMonitor, *ros_arguments(latency="10.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
     world.until(lambda: stage.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in stage.status.message, what="parameters")
@@ -158,7 +158,7 @@ def test_residuals_are_finite_on_both_sides_of_an_interruption_and_absent_in_it(
 
 def test_hostile_joint_states_are_refused_and_the_monitor_goes_on(world):
     stage = Stage(world)
-    node = world.add(TorqueResidualMonitor, *ros_arguments(timeout="60.0"))
+    node = world.add(TorqueResidualMonitor, *ros_arguments(latency="10.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
     world.until(lambda: stage.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in stage.status.message, what="parameters")

@@ -44,7 +44,7 @@ SIMULATED = {
 }
 QUICK = {
     **{"urdf": ARM, "link": LINK, "period": 2.0, "warm_up": 2.0, "duration": 8.0},
-    **{"acceleration": "[15.0]", "timeout": 10.0, "horizon": 3.0, "tracking_error": "[0.5]"},
+    **{"acceleration": "[15.0]", "latency": 2.0, "tracking_error": "[0.5]"},
     **{"allow_unchecked_collisions": "true"},
 }
 

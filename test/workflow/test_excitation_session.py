@@ -14,6 +14,7 @@ from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.execution.clocks import ClockAgreement
 from robot_dyn_id.excitation.execution.feedback import TimePoint
 from robot_dyn_id.excitation.execution.guard import GuardThresholds
+from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.excitation.execution.recording_watch import IGNORE, RecordingWatch
 from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED
 from robot_dyn_id.excitation.execution.supervision import UNDER_WAY, Phase
@@ -30,7 +31,7 @@ STEP = 0.01
 @dataclass(frozen=True)
 class Settings:
     speed_scale: float = 1.0
-    horizon: float = 0.0
+    segments: bool = False
     allow_unchecked_collisions: bool = False
     require_effort: bool = True
     rehearsal: bool = False
@@ -61,7 +62,7 @@ class Robot:
             make_plan,
             RecordingWatch(IGNORE, "/joint_states"),
             EffortSource(0.01, False, (), logging.warning),
-            ClockAgreement(0.1),
+            ClockAgreement(Latency(0.1)),
             lambda begins: self.external if begins else "",
             logging.getLogger("session"),
             "",
@@ -262,7 +263,7 @@ def test_a_stop_is_over_when_joint_states_show_rest_or_have_ceased(caplog):
 
 @pytest.mark.parametrize("age", [0.0, 1.0])
 def test_stamped_commands_need_clocks_that_agree(caplog, age):
-    robot = Robot(caplog, horizon=0.3)
+    robot = Robot(caplog, segments=True)
     for _ in range(100):
         robot.session._clocks.receive(robot.t, age)
         robot.t += STEP

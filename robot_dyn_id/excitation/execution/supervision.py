@@ -18,6 +18,7 @@ from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.excitation.execution.command import Command
 from robot_dyn_id.excitation.execution.feedback import REST_DISTANCE, REST_TIME_S, Feedback, TimePoint
 from robot_dyn_id.excitation.execution.guard import GuardThresholds
+from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED, ExcitationRun, slow_limits
 from robot_dyn_id.excitation.limits import REST_SPEED, MotionLimits
 from robot_dyn_id.excitation.trajectory import Excitation, Trajectory
@@ -33,10 +34,6 @@ STALL_GRACE_S = 0.03
 
 MIN_CLOCK_JUMP_S = 0.05
 """Smallest jump of the motion clock against the steady one [s]; a backward jump of this size is a fault."""
-
-MAX_CLOCK_BURST_S = 1.0
-"""Largest jump of the motion clock ahead of the steady one that is not a fault [s]: simulated time comes in bursts,
-up to 0.2 s on a busy computer, and may run many times as fast as the steady clock."""
 
 STALL_MEMORY_S = 1.0
 """Time for which a stall is reported as a likely cause of later faults [s]."""
@@ -169,6 +166,7 @@ class Supervisor:
         self.end: End | None = None
         self._limits = limits
         self._tracking = thresholds.tracking
+        self._burst = Latency(thresholds.timeout).burst
         self._returns = returns
         self.obstruction = obstruction
         self.home: Array | None = None
@@ -263,7 +261,7 @@ class Supervisor:
                 self._follow_set_back(now, look.motion)
             return
         late = now.motion - self._reach
-        if (late > 0.0 and self._unbroken is not None) or ahead > MAX_CLOCK_BURST_S:
+        if (late > 0.0 and self._unbroken is not None) or ahead > self._burst:
             self._watch(now, f"the clock of the motion went ahead by {ahead:.3g} s")
         elif late > 0.0:
             self._watch(

@@ -15,9 +15,9 @@ from robot_dyn_id.excitation.execution.feedback import TimePoint
 from robot_dyn_id.excitation.execution.rehearsal import ExcitationRun
 from robot_dyn_id.excitation.execution.supervision import STOPPED, End, Phase, Supervisor
 from robot_dyn_id.excitation.trajectory import Excitation, Scaled
-from robot_dyn_id.nodes.excitation.deferred_answers import DeferredAnswers
 from robot_dyn_id.nodes.excitation.motion_clock import MotionClock
 from robot_dyn_id.nodes.excitation.recording_reports import RecordingReports
+from robot_dyn_id.nodes.runtime.deferred_answers import DeferredAnswers
 from robot_dyn_id.nodes.runtime.goals import GoalServer
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 from robot_dyn_id.workflow.excitation_session import ExcitationSession
@@ -208,7 +208,7 @@ class ExcitationRequests:
         """Continue with the run that follows, and report to the clients."""
         session, supervisor = self._session, self._session.supervisor
         if supervisor is not None:
-            if supervisor.end != End.COMPLETE:
+            if supervisor.end != End.COMPLETE and not session.planning:
                 self._goals.publish(now, supervisor, session.following)
             refusal = session.attend(supervisor, now)
             if self._refused:

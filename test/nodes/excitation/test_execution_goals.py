@@ -169,7 +169,7 @@ def test_a_client_that_is_killed_leaves_a_motion_that_is_supervised_and_stopped(
 
 
 def test_the_return_is_slow_supervised_and_refused_without_a_start(world):
-    cell, _ = cell_with_client(world, timeout=0.5)  # the return takes little longer
+    cell, _ = cell_with_client(world, latency=0.5)  # the return takes little longer
     refused = cell.call("return_to_start")
     assert not refused.success and "nothing has been started" in refused.message
     cell.running()
