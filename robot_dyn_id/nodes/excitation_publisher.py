@@ -132,7 +132,7 @@ class ExcitationPublisher(ManagedNode):
         # the robot is simulated as its time is
         unrehearsed = "" if settings.rehearsal or clock.simulated else self.UNREHEARSED
         parts = recording, self._efforts, clocks, self._obstacle, self.get_logger(), unrehearsed, Computation
-        self._session = ExcitationSession(settings, partial(make_plan, settings=settings), *parts)
+        self._session = ExcitationSession(self.settings, partial(make_plan, settings=settings), *parts)
         self._requests = ExcitationRequests(self, self._session, clock, self._reports, self._absent, self._follow)
         if settings.start and settings.runs > 1:
             self.subscription("identified_parameters", self._repeat)

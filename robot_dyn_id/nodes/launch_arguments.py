@@ -72,7 +72,7 @@ ARGUMENTS: dict[str, LaunchArgument] = {
     ),
     "latency": LaunchArgument(
         "",
-        "Longest delay of a message that is tolerated [s]: more on a busy computer; empty: as set in the parameter file",
+        "Longest delay of a message that is tolerated [s], more on a busy computer; empty: as in the parameter file",
         read_number,
     ),
     "urdf": LaunchArgument("", "URDF or xacro file; empty: received on the topic robot_description"),
