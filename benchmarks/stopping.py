@@ -214,7 +214,7 @@ class Interrupted(Cell):
         return True  # it would not be ready otherwise
 
     def run_until(self, progress: float) -> None:
-        code = "import sys; from robot_dyn_id.nodes.excitation_publisher import main; sys.exit(main())"
+        code = "from robot_dyn_id.nodes.starting import start; start('excitation_publisher')"
         remap = ["--ros-args", "-r", f"__ns:=/{self.namespace}"]
         self.statuses.clear()
         self.process = subprocess.Popen(

@@ -25,4 +25,4 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if words and ROS_ARGUMENTS not in words:
         words = [ROS_ARGUMENTS, *words]
     sys.argv = [arguments.name, *words]
-    start(f"robot_dyn_id.nodes.{arguments.name}")
+    start(arguments.name)

@@ -24,7 +24,6 @@ from robot_dyn_id.nodes.runtime.latency_parameter import latency_parameter
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
-from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.parameters import COMPENSATIONS, ParameterSet
 from robot_dyn_id.simulation.controllers import Gains
 from robot_dyn_id.simulation.effort_control import EffortControl
@@ -324,8 +323,3 @@ class ComputedTorqueController(EffortNode):
 def _per_joint(values: tuple[float, ...]) -> float | tuple[float, ...]:
     """A single value for all joints as a number."""
     return values[0] if len(values) == 1 else values
-
-
-def main() -> int:
-    """Run the node."""
-    return run(ComputedTorqueController)

@@ -44,7 +44,6 @@ from robot_dyn_id.nodes.runtime.diagnostics import Diagnosis
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
-from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.workflow.excitation_plan import ExcitationPlan
 from robot_dyn_id.workflow.excitation_session import NO_REST, ExcitationSession
@@ -299,8 +298,3 @@ class ExcitationPublisher(ManagedNode):
         if silence:
             self.get_logger().error(silence, once=True)
         return bool(silence)
-
-
-def main() -> int:
-    """Run the node."""
-    return run(ExcitationPublisher)

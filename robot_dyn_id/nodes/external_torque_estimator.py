@@ -23,7 +23,6 @@ from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, WARN, Diagnosis
 from robot_dyn_id.nodes.runtime.latency_parameter import latency_parameter
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, Interface
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
-from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.online.contact import ContactMonitor, ContactSettings, ContactState
 from robot_dyn_id.online.external_wrench import COMPONENTS, FrameWrench, WrenchPrior
 from robot_dyn_id.online.momentum_observer import ObserverSettings
@@ -242,8 +241,3 @@ def _is_same_model(one: ParameterSet, other: ParameterSet) -> bool:
         and np.array_equal(one.effort_factors, other.effort_factors)
         and one.effort.kind == other.effort.kind
     )
-
-
-def main() -> int:
-    """Run the node."""
-    return run(ExternalTorqueEstimator)

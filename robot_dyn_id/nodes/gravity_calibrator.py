@@ -28,7 +28,6 @@ from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE, WARN
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
-from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.recordings.background_writer import BackgroundWriter
 from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
 from robot_dyn_id.text.files import read_text
@@ -210,8 +209,3 @@ def _summary(result: CalibrationResult) -> str:
     rows = zip(result.model.joint_names, result.found.gravity_rms, result.found.residual_rms, strict=True)
     parts = [f"{name} {100.0 * rest / size:.1f} %" for name, size, rest in rows if size > 0.0]
     return f"gravity calibrated from {result.found.residuals.shape[1]} holds; residual / gravity: {', '.join(parts)}"
-
-
-def main() -> int:
-    """Run the node."""
-    return run(GravityCalibrator)

@@ -22,7 +22,6 @@ from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import changeable, path_parameter, ros_parameter
-from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.simulation.effort_control import EffortControl, slew_rates
 
 CALIBRATION = "gravity_calibration"
@@ -227,8 +226,3 @@ class GravityCompensator(EffortNode):
         if self.internal_errors or not self.count_publishers("joint_states"):
             self.command_rest()
         return self._control is None or not self._control.releasing
-
-
-def main() -> int:
-    """Run the node."""
-    return run(GravityCompensator)

@@ -22,7 +22,6 @@ from robot_dyn_id.nodes.messages.message_types import find_message_class
 from robot_dyn_id.nodes.runtime.diagnostics import OK, WARN, Diagnosis
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.ros_parameters import changeable, ros_parameter
-from robot_dyn_id.nodes.runtime.running import run
 
 MARKERS = "visualization_msgs/msg/MarkerArray"
 
@@ -166,8 +165,3 @@ class MarkerPublisher(RobotNode):
         marker.header.frame_id = frame
         marker.pose.orientation.w = 1.0
         return marker
-
-
-def main() -> int:
-    """Run the node."""
-    return run(MarkerPublisher)

@@ -50,7 +50,6 @@ from robot_dyn_id.nodes.runtime.diagnostics import OK, WARN, Diagnosis
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
-from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.simulation.controllers import check_robot
@@ -352,8 +351,3 @@ class PayloadIdentifier(ManagedNode):
         self._ending = True
         code = Result.INTERNAL_ERROR if self.internal_errors else Result.STOPPED
         return self._goals.stop(GoalEnd(code, "the node is ending"))
-
-
-def main() -> int:
-    """Run the node."""
-    return run(PayloadIdentifier)

@@ -20,7 +20,6 @@ from robot_dyn_id.nodes.recording.status_topic import RecordingStatusTopic
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, WARN, Diagnosis
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.ros_parameters import changeable, path_parameter, ros_parameter, topic_parameter
-from robot_dyn_id.nodes.runtime.running import run
 
 CHECK_PERIOD_S = 0.1
 """Time between two checks of publishers and writer [s]."""
@@ -236,8 +235,3 @@ class Recorder(RobotNode):
         self._publish_status()
         answer.success, answer.message = True, "paused" if request.data else "recording"
         return answer
-
-
-def main() -> int:
-    """Run the node."""
-    return run(Recorder)

@@ -24,7 +24,6 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import read_trajectory_points
 from robot_dyn_id.nodes.runtime.diagnostics import OK, STALE, WARN
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface, RobotNode
-from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.nodes.simulated_controller import ACTION_TYPE, STATE_TYPE, WITHOUT_ACTION, SimulatedController
 from robot_dyn_id.nodes.simulator_settings import PARAMETERS, SimulatorSettings
 from robot_dyn_id.parameters import ParameterSet
@@ -365,8 +364,3 @@ class Simulator(RobotNode):
         if self._interfaces is not None:
             self._interfaces.destroy()
         super().destroy_node()
-
-
-def main() -> int:
-    """Run the node."""
-    return run(Simulator)

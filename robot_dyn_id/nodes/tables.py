@@ -59,6 +59,10 @@ and names the process of the other. A node that has been silent for 2.5 s is ign
 which the middleware removes after about 20 s. A node does not command a robot before it has checked for 1 s that no
 other node has its name; while two are running, `~/start` is refused and the excitation publisher stops the robot.
 
+Every launch file has the argument `composed`: true runs all its nodes in one process (executable `composed`), for a
+small computer. An identification or a calibration holds the other nodes of its process up, for a second at most: leave
+it false where efforts are commanded meanwhile.
+
 How late a computer may be is one parameter of all nodes that watch ages, `latency`, here L; launch files have it as an
 argument. All other limits follow from it:
 

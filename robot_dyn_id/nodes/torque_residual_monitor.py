@@ -19,7 +19,6 @@ from robot_dyn_id.nodes.runtime.diagnostics import OK, WARN, Diagnosis
 from robot_dyn_id.nodes.runtime.latency_parameter import latency_parameter
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, Interface
 from robot_dyn_id.nodes.runtime.ros_parameters import changeable, ros_parameter
-from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.online.assessment import assess
 from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.online.watch import WatchSettings
@@ -126,8 +125,3 @@ class TorqueResidualMonitor(ModelObserver[ResidualMonitor]):
         tracked = None if self._monitor is None else self._monitor.tracked
         if tracked is not None:
             self._tracked.publish(self.stamped(make_parameter_set_message(tracked)))
-
-
-def main() -> int:
-    """Run the node."""
-    return run(TorqueResidualMonitor)

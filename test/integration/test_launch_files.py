@@ -23,8 +23,8 @@ from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.nodes.composed import split_command
 from robot_dyn_id.nodes.excitation.settings import ExcitationSettings
+from robot_dyn_id.nodes.executables import split_command
 from robot_dyn_id.nodes.launch_arguments import (
     ARGUMENTS,
     COMMON,

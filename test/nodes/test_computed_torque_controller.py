@@ -258,7 +258,7 @@ def test_a_simulator_whose_own_parameters_do_not_fit_the_model_ends_with_the_rea
 def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_path):
     scene = Scene(world, tmp_path, effort_noise="[0.05]")
     residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
-    world.add(TorqueResidualMonitor, *ros_arguments(latency="10.0"))
+    world.add(TorqueResidualMonitor, *ros_arguments(latency="0.8"))
     world.until(
         lambda: scene.level("torque_residual_monitor")[1] == "waiting for identified_parameters", what="waiting"
     )
@@ -334,7 +334,7 @@ def test_what_is_waited_for_is_a_warning_after_five_seconds_only(world):
 @pytest.mark.real_time
 def test_control_c_ends_both_with_0():
     for module in ("computed_torque_controller", "torque_residual_monitor"):
-        code = f"import sys; from robot_dyn_id.nodes.{module} import main; sys.exit(main())"
+        code = f"import sys; from robot_dyn_id.nodes.executables import run_executable; sys.exit(run_executable('{module}'))"
         with child([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as process:
             assert "waiting for" in process.stderr.readline()
             process.send_signal(signal.SIGINT)
@@ -490,7 +490,7 @@ def test_the_last_effort_is_zero_whichever_way_the_controller_ends(world, way):
     arm = Still(world, identified(), process=True)
     broken = """
 import sys
-from robot_dyn_id.nodes.computed_torque_controller import main
+from robot_dyn_id.nodes.executables import run_executable
 from robot_dyn_id.simulation.model_law import ModelLaw
 right = ModelLaw.effort
 count = 0
@@ -502,7 +502,7 @@ def wrong(self, *state):
     return right(self, *state)
 if sys.argv.pop() == "exception":
     ModelLaw.effort = wrong
-sys.exit(main())
+sys.exit(run_executable("computed_torque_controller"))
 """
     with child([sys.executable, "-c", broken, way], stderr=subprocess.PIPE, text=True) as process:
         try:

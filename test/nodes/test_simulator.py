@@ -299,7 +299,11 @@ def test_control_c_ends_it_while_xacro_expands_its_file(tmp_path):
     endless = tmp_path / "endless.xacro"
     head = '<robot name="a" xmlns:xacro="http://www.ros.org/wiki/xacro">'
     endless.write_text(head + '<xacro:property name="b" value="${10 ** 10 ** 10}"/>${b}</robot>')
-    command = [sys.executable, "-c", "import sys; from robot_dyn_id.nodes.simulator import main; sys.exit(main())"]
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from robot_dyn_id.nodes.executables import run_executable; sys.exit(run_executable('simulator'))",
+    ]
     with child([*command, "--ros-args", *ros_arguments(urdf=endless)], stderr=subprocess.PIPE, text=True) as process:
         children, end = Path(f"/proc/{process.pid}/task/{process.pid}/children"), time.monotonic() + 60.0
         while not children.read_text().strip():
@@ -313,7 +317,11 @@ def test_control_c_ends_it_while_xacro_expands_its_file(tmp_path):
 
 @pytest.mark.real_time
 def test_control_c_ends_it_with_0():
-    command = [sys.executable, "-c", "import sys; from robot_dyn_id.nodes.simulator import main; sys.exit(main())"]
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from robot_dyn_id.nodes.executables import run_executable; sys.exit(run_executable('simulator'))",
+    ]
     arguments = ["--ros-args", *ros_arguments(urdf=PLANAR3R)]
     with child([*command, *arguments], stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:

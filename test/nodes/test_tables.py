@@ -12,8 +12,8 @@ from typing import get_type_hints
 import pytest
 
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.nodes.composed import load_node
 from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
+from robot_dyn_id.nodes.executables import load_node
 from robot_dyn_id.nodes.runtime.ros_parameters import PATH, TOPIC, list_ros_parameters, read_value
 from robot_dyn_id.nodes.tables import NODES, render_markdown
 

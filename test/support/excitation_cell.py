@@ -98,4 +98,4 @@ class Cell:
         return self
 
 
-MAIN = "import sys; from robot_dyn_id.nodes.excitation_publisher import main; sys.exit(main())"
+MAIN = "import sys; from robot_dyn_id.nodes.executables import run_executable; sys.exit(run_executable('excitation_publisher'))"

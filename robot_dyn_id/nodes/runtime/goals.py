@@ -4,28 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.task import Future
 
 from robot_dyn_id.errors import MotionError, RobotDynIdError
 
-
-class GoalNode(Protocol):
-    """A node as a server of goals needs it."""
-
-    def guarded(self, callback: Callable[..., Any]) -> Callable[..., Any]:
-        """See `RobotNode.guarded`."""
-        ...
-
-    def fault(self, error: Exception) -> None:
-        """See `RobotNode.fault`."""
-        ...
-
-    def refuse(self, what: str) -> None:
-        """See `RobotNode.refuse`."""
-        ...
+if TYPE_CHECKING:
+    from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 
 
 class GoalServer:
@@ -39,7 +26,7 @@ class GoalServer:
     """
 
     def __init__(
-        self, node: GoalNode, action: Any, name: str, begin: Callable[[Any], None], cancel: Callable[[], None]
+        self, node: RobotNode, action: Any, name: str, begin: Callable[[Any], None], cancel: Callable[[], None]
     ) -> None:
         """Offer the action.
 

@@ -24,7 +24,7 @@ from robot_dyn_id.nodes.runtime.diagnostics import OK, Diagnosis
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitorSettings
 
-MAIN = "import sys; from robot_dyn_id.nodes.{0} import main; sys.exit(main())"
+MAIN = "import sys; from robot_dyn_id.nodes.executables import run_executable; sys.exit(run_executable('{0}'))"
 
 
 class Plain(RobotNode):

@@ -11,10 +11,10 @@ import pytest
 from support.processes import HANG_S, child
 
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.nodes.composed import split_command
+from robot_dyn_id.nodes.executables import split_command
 
 ARM = Path(__file__).resolve().parents[2] / "urdf" / "arm7.urdf"
-COMPOSED = "from robot_dyn_id.nodes.starting import start; start('robot_dyn_id.nodes.composed')"
+COMPOSED = "from robot_dyn_id.nodes.starting import start; start('composed')"
 
 
 def test_words_before_the_first_node_are_those_of_the_process():

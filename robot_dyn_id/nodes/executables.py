@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executable `composed`: several nodes in one process, for a small computer.
+"""Bodies of the executables: a node, or `composed`, several nodes in one process for a small computer.
 
 `composed [--ros-args ...] --node simulator [--ros-args ...] --node recorder [--ros-args ...]`: arguments before the
 first node are those of the process, such as `--log-level`; those of a node are its own. The process ends with the first
@@ -14,8 +14,11 @@ from collections.abc import Iterator, Sequence
 
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
-from robot_dyn_id.nodes.runtime.running import run_together
+from robot_dyn_id.nodes.runtime.running import run, run_together
 from robot_dyn_id.nodes.starting import NODES
+
+COMPOSED = "composed"
+"""Name of the executable of several nodes."""
 
 OPTION = "--node"
 """Word of the command line before the name of a node."""
@@ -52,11 +55,17 @@ def load_node(name: str) -> type[RobotNode]:
     return node
 
 
-def main() -> int:
-    """Run the nodes of the command line."""
+def run_executable(name: str) -> int:
+    """Run a node, or those of the command line; the complete body of an executable. Returns the exit code.
+
+    Args:
+        name: name of the node, or `COMPOSED`.
+    """
+    if name != COMPOSED:
+        return run(load_node(name))
     try:
         own, parts = split_command(sys.argv)
     except UsageError as error:
-        print(f"composed: {error}", file=sys.stderr)
+        print(f"{COMPOSED}: {error}", file=sys.stderr)
         return error.exit_code
-    return run_together([(load_node(name), words) for name, words in parts], own)
+    return run_together([(load_node(node), words) for node, words in parts], own)
