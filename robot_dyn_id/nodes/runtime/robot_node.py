@@ -306,6 +306,7 @@ class RobotNode(GuardedNode):
     """A node whose parameters and interfaces are declared as data, from which the documentation is made too.
 
     Attributes:
+        arguments: ROS arguments of its own, in addition to those of the process.
         settings: its ROS parameters, an instance of `SETTINGS`.
         condition: what its diagnostics report, unless it has a `diagnosis` of its own.
         hardware_id: name of the robot that the diagnostics are about; "none" before it is known.
@@ -338,6 +339,7 @@ class RobotNode(GuardedNode):
                 raise _name_error(error) from None
             raise
         self._guard()
+        self.arguments: list[str] = list(options.get("cli_args") or ())
         self._goal_servers: list[GoalServer] = []
         try:
             self.settings: Any = declare(self, self.SETTINGS)
