@@ -520,12 +520,12 @@ def test_what_the_robot_stamps_by_another_clock_is_refused(world):
     cell = ready(world)
 
     def shift(message):
-        message.header.stamp.sec -= 5
+        message.header.stamp.sec -= 8
         return message
 
     cell.follower.disturb = shift
     cell.until(Status.WAITING)
-    assert re.match(r"the stamps of the joint states are 5(\.0\d)? s behind this node's clock: synchron", cell.reason)
+    assert re.match(r"the stamps of the joint states are 8(\.0\d)? s behind this node's clock: synchron", cell.reason)
     assert not cell.call("start").success
     world.remove(cell.node)
     Cell(world, follower=False, segments="false").until(Status.READY)
@@ -581,11 +581,11 @@ def test_a_node_that_is_held_up_within_a_tick_commands_no_jump(world):
 
 def test_the_rest_of_a_robot_that_has_left_is_not_awaited(world):
     """As Ctrl-C on a launch file ends a simulated robot first."""
-    cell = ready(world, periods=20).running()
+    cell = ready(world, periods=20, latency=2.0 * TIMEOUT_S).running()
     world.executor.remove_node(cell.follower)
     world._nodes.remove(cell.follower)
     cell.follower.destroy_node()
-    world.within(0.8 * TIMEOUT_S, cell.node.stop, "the end of the node")
+    world.within(1.6 * TIMEOUT_S, cell.node.stop, "the end of the node")
 
 
 # --- messages that make no sense ----------------------------------------------------------------------------------
@@ -952,7 +952,7 @@ def test_an_interrupt_in_every_phase_leaves_the_robot_at_rest(world, phase):
 
 
 def test_joint_states_are_handled_while_a_motion_is_planned_and_hundreds_of_requests_arrive(world):
-    cell = ready(world)
+    cell = ready(world, periods=200)
     supervisor, planned = cell.node._session.supervisor, threading.Event()
     supervisor.obstruction = lambda motion: "" if planned.wait(HANG_S) else "the test hangs"
     client = world.probe.create_client(Trigger, "excitation_publisher/start")
@@ -968,5 +968,5 @@ def test_joint_states_are_handled_while_a_motion_is_planned_and_hundreds_of_requ
     assert first.result().success
     cell.until(Status.RUNNING)
     assert {cell.call("start").message for _ in range(200)} == {"the robot is still moving"}
-    cell.until(Status.DONE)
+    assert cell.state == Status.RUNNING and cell.call("stop").success
     assert Status.FAULT not in [one.state for one in cell.statuses]

@@ -113,7 +113,7 @@ class MotionSettings:
         minimum=0.0,
         maximum=1.0,
     )
-    latency: float = latency_parameter()
+    latency: float = latency_parameter(minimum=0.02)  # two ticks of the supervision
     mode: str = ros_parameter(
         TRAJECTORY,
         "trajectory: command by command_topic; action: by goals of command_action, whose results are monitored",

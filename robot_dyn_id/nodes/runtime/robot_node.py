@@ -143,7 +143,8 @@ class GuardedNode(Node):  # type: ignore[misc]
 
     steady: Clock
     _poller: WaitablePoller | None = None
-    _destroyed = False
+    destroyed = False
+    """Whether the node has left the graph."""
 
     def _guard(self) -> None:
         """Begin without faults."""
@@ -157,12 +158,12 @@ class GuardedNode(Node):  # type: ignore[misc]
 
     def destroy_node(self) -> None:
         """Leave the graph; callbacks that are due already come to nothing."""
-        self._destroyed = True
+        self.destroyed = True
         super().destroy_node()
 
     def _poll(self) -> None:
         """Poll the waitables of the node, see `WaitablePoller`."""
-        self._poller = WaitablePoller(self, lambda: () if self._destroyed else super(GuardedNode, self).waitables)
+        self._poller = WaitablePoller(self, lambda: () if self.destroyed else super(GuardedNode, self).waitables)
 
     @property
     def waitables(self) -> Iterator[Any]:
@@ -206,7 +207,7 @@ class GuardedNode(Node):  # type: ignore[misc]
 
         @functools.wraps(callback)
         def call(*arguments: Any) -> Any:
-            if self._destroyed:  # a callback that was due already: some functions of destroyed handles crash
+            if self.destroyed:  # a callback that was due already: some functions of destroyed handles crash
                 return None
             try:
                 return callback(*arguments)
@@ -286,7 +287,7 @@ class GuardedNode(Node):  # type: ignore[misc]
         """Create a service that answers even if its callback raises; see `rclpy.node.Node`."""
 
         def call(request: Any, answer: Any) -> Any:
-            if self._destroyed:
+            if self.destroyed:
                 return answer
             try:
                 return callback(request, answer)
@@ -383,7 +384,7 @@ class RobotNode(GuardedNode):
 
     def destroy_node(self) -> None:
         """Leave the graph, with the actions."""
-        self._destroyed = True
+        self.destroyed = True
         while self._goal_servers:
             self._goal_servers.pop().destroy()
         super().destroy_node()

@@ -151,7 +151,8 @@ def run_together(
         return other.exit_code
     finally:
         for node in nodes:
-            node.destroy_node()
+            if not node.destroyed:
+                node.destroy_node()
         rclpy.try_shutdown()
 
 
@@ -202,7 +203,7 @@ def _initialize(arguments: Sequence[str] | None) -> None:
 
 
 def _bring_to_rest(executor: Any, nodes: Sequence[RobotNode]) -> None:
-    """Call `stop` of nodes until they are at rest, and wait for their last messages.
+    """Call `stop` of nodes until they are at rest; each leaves the graph as soon as it is, like a process that ends.
 
     An exception gives a node another try.
     """
@@ -211,15 +212,19 @@ def _bring_to_rest(executor: Any, nodes: Sequence[RobotNode]) -> None:
     def rest() -> bool:
         for node in list(moving):
             try:
-                if node.stop():
-                    moving.remove(node)
+                resting = node.stop()
             except Exception as error:
                 node.fault(error)
                 tries[node] -= 1
+                continue
+            if resting:
+                moving.remove(node)
+                node.farewell()
+                executor.remove_node(node)
+                node.destroy_node()
         return not any(tries[node] for node in moving)
 
     spin(executor, rest, PATIENCE)
     for node in moving:
         node.get_logger().error(f"did not come to rest within {PATIENCE:g} s")
-    for node in nodes:
         node.farewell()
