@@ -20,10 +20,9 @@ from robot_dyn_id.nodes.messages.conversions import read_trajectory_points
 from robot_dyn_id.nodes.messages.joint_state import convert_to_seconds
 from robot_dyn_id.nodes.runtime.computation import Computation, LatestComputation
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE
-from robot_dyn_id.nodes.runtime.latency_parameter import latency_parameter
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface
-from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
+from robot_dyn_id.nodes.runtime.ros_parameters import latency_parameter, path_parameter, ros_parameter
 from robot_dyn_id.parameters import COMPENSATIONS, ParameterSet
 from robot_dyn_id.simulation.controllers import Gains
 from robot_dyn_id.simulation.effort_control import EffortControl

@@ -20,9 +20,8 @@ from robot_dyn_id.msg import ExternalTorque
 from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, type_parameter
 from robot_dyn_id.nodes.model_observer import OBSERVES, ModelObserver
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, WARN, Diagnosis
-from robot_dyn_id.nodes.runtime.latency_parameter import latency_parameter
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, Interface
-from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.runtime.ros_parameters import latency_parameter, ros_parameter
 from robot_dyn_id.online.contact import ContactMonitor, ContactSettings, ContactState
 from robot_dyn_id.online.external_wrench import COMPONENTS, FrameWrench, WrenchPrior
 from robot_dyn_id.online.momentum_observer import ObserverSettings

@@ -17,11 +17,10 @@ from robot_dyn_id.model.joint_values import make_joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.effort_node import EffortNode
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE, WARN
-from robot_dyn_id.nodes.runtime.latency_parameter import latency_parameter
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
-from robot_dyn_id.nodes.runtime.ros_parameters import changeable, path_parameter, ros_parameter
+from robot_dyn_id.nodes.runtime.ros_parameters import changeable, latency_parameter, path_parameter, ros_parameter
 from robot_dyn_id.simulation.effort_control import EffortControl, slew_rates
 
 CALIBRATION = "gravity_calibration"

@@ -19,8 +19,7 @@ from robot_dyn_id.model.joint_values import make_joint_array
 from robot_dyn_id.model.kinematics import find_placement_of
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.nodes.runtime.latency_parameter import latency_parameter
-from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter, topic_parameter
+from robot_dyn_id.nodes.runtime.ros_parameters import latency_parameter, path_parameter, ros_parameter, topic_parameter
 from robot_dyn_id.parameters import COMPENSATED_PARTS
 from robot_dyn_id.simulation.controllers import EffortGains
 from robot_dyn_id.simulation.drives import Drives

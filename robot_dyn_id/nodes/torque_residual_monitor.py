@@ -16,9 +16,8 @@ from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message
 from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, type_parameter
 from robot_dyn_id.nodes.model_observer import OBSERVES, ModelObserver
 from robot_dyn_id.nodes.runtime.diagnostics import OK, WARN, Diagnosis
-from robot_dyn_id.nodes.runtime.latency_parameter import latency_parameter
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, Interface
-from robot_dyn_id.nodes.runtime.ros_parameters import changeable, ros_parameter
+from robot_dyn_id.nodes.runtime.ros_parameters import changeable, latency_parameter, ros_parameter
 from robot_dyn_id.online.assessment import assess
 from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.online.watch import WatchSettings

@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from robot_dyn_id.msg import RecordingStatus
 from support.processes import HANG_S, child
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.nodes.executables import split_command
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED
 
 ARM = Path(__file__).resolve().parents[2] / "urdf" / "arm7.urdf"
 COMPOSED = "from robot_dyn_id.nodes.starting import start; start('composed')"
@@ -61,11 +63,11 @@ def test_nodes_of_a_process_have_names_parameters_and_remappings_of_their_own_an
         "-p",
         f"folder:={tmp_path / 'bag'}",
     )
+    status = world.heard(RecordingStatus, "/right/recording_status", LATCHED)
     with start("--node", "simulator", *left, "-p", f"urdf:={ARM}", "--node", "recorder", *right) as process:
         names = lambda: set(world.probe.get_node_names_and_namespaces())  # noqa: E731
         world.until(lambda: {("simulator", "/left"), ("recorder", "/right")} <= names(), what="the nodes")
-        world.until(lambda: list((tmp_path / "bag").glob("*.mcap")), what="a bag")
-        world.wait(1.0)
+        world.until(lambda: status and sum(status[-1].counts) > 50, what="messages in the bag")
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, err

@@ -103,7 +103,7 @@ def test_a_transition_during_a_goal_brakes_and_ends_it(world, tmp_path, stage, l
     rest = cell.simulator._robot.plant.q.copy()
     world.wait(0.5)
     np.testing.assert_allclose(cell.simulator._robot.plant.q, rest, atol=1e-3)
-    assert "activate the node" in cell.rejection(TASKS.CHECK)
+    assert cell.rejection(TASKS.CHECK)  # the node is not active, or the computation has not ended
     if last == "shutdown":
         return
     if last == "cleanup":

@@ -27,9 +27,8 @@ from robot_dyn_id.model.joint_values import make_joint_array
 from robot_dyn_id.model.packages import list_folders_above
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.messages.conversions import find_most_points
-from robot_dyn_id.nodes.runtime.latency_parameter import latency_parameter
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
-from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter, topic_parameter
+from robot_dyn_id.nodes.runtime.ros_parameters import latency_parameter, path_parameter, ros_parameter, topic_parameter
 from robot_dyn_id.parameters import COMPENSATED_PARTS, NONE
 from robot_dyn_id.workflow.excitation_plan import HELD_POSES, ExcitationPlan, MotionRequest, plan_excitation
 

@@ -137,6 +137,12 @@ def ros_parameter(
     return field(default=default, metadata={"rule": rule})
 
 
+def latency_parameter(default: float = 0.1, minimum: float = 0.002) -> Any:
+    """Field `latency` of the settings of a node that watches ages, see `Latency` [s]."""
+    text = "Longest delay of a message that is tolerated, from which other limits follow"
+    return ros_parameter(default, text, "s", minimum, 10.0)
+
+
 def path_parameter(default: Any, description: str) -> Any:
     """Field for the name of a file or folder, or several; see `ros_parameter`."""
     return field(default=default, metadata={"rule": Rule(description, "", -math.inf, math.inf, (), PATH)})
