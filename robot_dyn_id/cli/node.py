@@ -7,7 +7,8 @@ import argparse
 import sys
 from typing import Any
 
-from robot_dyn_id.nodes.starting import NODES, start
+from robot_dyn_id.nodes import NODES
+from robot_dyn_id.nodes.starting import start
 
 ROS_ARGUMENTS = "--ros-args"
 

@@ -13,9 +13,9 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.nodes import NODES
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 from robot_dyn_id.nodes.runtime.running import run, run_together
-from robot_dyn_id.nodes.starting import NODES
 
 COMPOSED = "composed"
 """Name of the executable of several nodes."""

@@ -10,13 +10,6 @@ from typing import NoReturn
 
 from robot_dyn_id.cores import use_one_core
 
-NODES = (
-    *("excitation_publisher", "simulator", "recorder", "identifier", "payload_identifier"),
-    *("computed_torque_controller", "gravity_calibrator", "gravity_compensator"),
-    *("torque_residual_monitor", "external_torque_estimator", "marker_publisher"),
-)
-"""Names of the nodes; a test compares them with the nodes that the package installs."""
-
 INTERRUPTED = 130
 """Exit code of a process that Ctrl-C has ended, by custom of the shells."""
 

@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.task import Future
 
 from robot_dyn_id.errors import MotionError, RobotDynIdError
-
-if TYPE_CHECKING:
-    from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 
 
 class GoalServer:
@@ -26,12 +23,12 @@ class GoalServer:
     """
 
     def __init__(
-        self, node: RobotNode, action: Any, name: str, begin: Callable[[Any], None], cancel: Callable[[], None]
+        self, node: Any, action: Any, name: str, begin: Callable[[Any], None], cancel: Callable[[], None]
     ) -> None:
         """Offer the action.
 
         Args:
-            node: node that executes the goals.
+            node: the `RobotNode` that executes the goals.
             action: type of the action.
             name: relative name of the action.
             begin: function that is called with each goal and begins to execute it, before the goal is accepted; a
