@@ -68,7 +68,7 @@ ARGUMENTS: dict[str, LaunchArgument] = {
     "use_sim_time": LaunchArgument("", "true: use /clock; empty: as set in the parameter file", read_boolean),
     "log_level": LaunchArgument("info", "Log level of all nodes", choices=("debug", "info", "warn", "error", "fatal")),
     "composed": LaunchArgument(
-        "false", "true: all nodes in one process, with a fifth of the memory; false: a process for each", read_boolean
+        "false", "true: all nodes in one process, with half of the memory; false: a process for each", read_boolean
     ),
     "latency": LaunchArgument(
         "",
