@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computed-torque control of the simulated robot with an identified model, through effort commands."""
 
-from launch.substitutions import LaunchConfiguration
-
-from robot_dyn_id.nodes.launching import declare_arguments, describe, share_path, start_node
+from robot_dyn_id.nodes.launching import declare_arguments, describe, start_node, urdf_of_robot
 
 
 def generate_launch_description():
@@ -15,7 +13,7 @@ def generate_launch_description():
             "law",
             "autostart",
             robot="arm7",
-            urdf=[share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"],
+            urdf=urdf_of_robot(),
         ),
         start_node("simulator", ["latency", "urdf"], clock="{use_sim_time}", control="effort"),
         start_node("identifier", ["parameters", "folder"], listen=False),

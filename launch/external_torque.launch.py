@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """External torque, wrench and contacts of a simulated robot, which is pushed through the topic applied_wrench."""
 
-from launch.substitutions import LaunchConfiguration
-
-from robot_dyn_id.nodes.launching import declare_arguments, describe, share_path, start_node
+from robot_dyn_id.nodes.launching import declare_arguments, describe, start_node, urdf_of_robot
 
 
 def generate_launch_description():
@@ -14,7 +12,7 @@ def generate_launch_description():
             "folder",
             "frame",
             robot="arm7",
-            urdf=[share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"],
+            urdf=urdf_of_robot(),
             start="true",
             rehearsal="false",
         ),

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gravity calibration of a simulated arm without torque sensors, and compensation with the result."""
 
-from launch.substitutions import LaunchConfiguration
-
-from robot_dyn_id.nodes.launching import declare_arguments, describe, share_path, start_node
+from robot_dyn_id.nodes.launching import declare_arguments, describe, share_path, start_node, urdf_of_robot
 
 
 def generate_launch_description():
@@ -23,7 +21,7 @@ def generate_launch_description():
             use_sim_time="true",  # only simulated time can pause until the compensator has answered
             recording="required",
             robot="so101",
-            urdf=[share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"],
+            urdf=urdf_of_robot(),
             terms=share_path("config", "terms", "so101.yaml"),
         ),
         start_node("simulator", ["latency", "urdf", "terms"], clock="{use_sim_time}", controller="{controller}"),

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Closed-loop identification of docs/papers/logistic2r.md: move, identify, update the controller, repeat."""
 
-from launch.substitutions import LaunchConfiguration
-
-from robot_dyn_id.nodes.launching import declare_arguments, describe, share_path, start_node
+from robot_dyn_id.nodes.launching import declare_arguments, describe, share_path, start_node, urdf_of_robot
 
 
 def generate_launch_description():
@@ -17,7 +15,7 @@ def generate_launch_description():
             use_sim_time="true",  # only simulated time can pause until the controller has answered
             recording="required",
             robot="logistic2r",
-            urdf=[share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"],
+            urdf=urdf_of_robot(),
             identification_config=share_path("config", "identification", "logistic2r.yaml"),
             law="computed_torque",
         ),

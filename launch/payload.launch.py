@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payload of a simulated robot whose bare arm has been identified, on request, and the monitor with the result."""
 
-from launch.substitutions import LaunchConfiguration
-
-from robot_dyn_id.nodes.launching import declare_arguments, describe, share_path, start_node
+from robot_dyn_id.nodes.launching import declare_arguments, describe, start_node, urdf_of_robot
 
 
 def generate_launch_description():
@@ -19,7 +17,7 @@ def generate_launch_description():
             "terms",
             "autostart",
             robot="arm7",
-            urdf=[share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"],
+            urdf=urdf_of_robot(),
             link="link7",
         ),
         start_node(

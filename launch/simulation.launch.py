@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The complete pipeline on a simulated robot: excite, record, identify, monitor."""
 
-from launch.substitutions import LaunchConfiguration
-
-from robot_dyn_id.nodes.launching import declare_arguments, describe, share_path, start_node
+from robot_dyn_id.nodes.launching import declare_arguments, describe, start_node, urdf_of_robot
 
 
 def generate_launch_description():
@@ -21,7 +19,7 @@ def generate_launch_description():
             rehearsal="false",  # nothing can be damaged by this simulator
             recording="required",
             robot="arm7",
-            urdf=[share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"],
+            urdf=urdf_of_robot(),
         ),
         start_node(
             "simulator",

@@ -110,6 +110,11 @@ def share_path(*parts: str) -> str:
     return str(Path(get_package_share_directory(PACKAGE), *parts))
 
 
+def urdf_of_robot() -> list[Any]:
+    """Path of the URDF that the package has of the robot that the launch argument `robot` names."""
+    return [share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"]
+
+
 def include_launch_file(name: str) -> IncludeLaunchDescription:
     """Include a launch file of this package with all its arguments; defaults declared before have priority."""
     return IncludeLaunchDescription(share_path("launch", f"{name}.launch.py"))

@@ -126,7 +126,7 @@ def test_a_former_name_that_an_including_file_passes_is_warned_of(name):
 
 def test_boolean_arguments_are_read_as_such():
     rows = [row for node in NODES for row in list_ros_parameters(node.SETTINGS)]
-    booleans = {row.name for row in rows if isinstance(row.default, bool)} | {"use_sim_time", "compensate"}
+    booleans = {row.name for row in rows if isinstance(row.default, bool)} | {"use_sim_time", "compensate", "composed"}
     assert {name for name, item in ARGUMENTS.items() if item.read is read_boolean} == booleans & set(ARGUMENTS)
 
 
@@ -141,7 +141,17 @@ OWN_DEFAULTS = {
     "control": {"robot", "urdf"},
     "excite": {"recording"},
     "external_torque": {"rehearsal", "robot", "start", "urdf"},
-    "gravity_calibration": {"compensate", "recording", "rehearsal", "robot", "start", "terms", "urdf", "use_sim_time"},
+    "gravity_calibration": {
+        "latency",
+        "compensate",
+        "recording",
+        "rehearsal",
+        "robot",
+        "start",
+        "terms",
+        "urdf",
+        "use_sim_time",
+    },
     "gravity_compensation": set(),
     "gravity_robot": {"recording"},
     "logistic2r": {"identification_config", "law", "recording", "rehearsal", "robot", "start", "urdf", "use_sim_time"},
@@ -401,7 +411,7 @@ def test_a_configuration_that_is_not_there_ends_the_launch_before_any_node(path,
         InputError, match=r"robot:=absent: there is no .*absent.yaml; give params_file:=FILE, or one of"
     ):
         visit(path, robot="absent")
-    if path.name in ("excite.launch.py", "gravity_robot.launch.py", "robot.launch.py"):
+    if calls(path, "require_parameters"):
         with pytest.raises(InputError, match=r"no parameters for your robot: give params_file:=FILE"):
             visit(path)
     else:

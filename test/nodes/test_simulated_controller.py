@@ -180,7 +180,7 @@ def test_an_excitation_by_goals_is_executed_by_the_simulator(world, segments):
 
 
 def test_a_controller_that_gives_up_an_excitation_is_a_fault(world):
-    cell = cell_with_simulator(world, 0.0, path_tolerance="[0.00001]")  # less than any drive follows
+    cell = cell_with_simulator(world, "false", path_tolerance="[0.00001]")  # less than any drive follows
     assert cell.call("start").success
     cell.until(Status.FAULT)
     assert "aborted the motion: PATH_TOLERANCE_VIOLATED: Aborted due to path tolerance violation" in cell.reason
