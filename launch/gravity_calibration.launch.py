@@ -14,7 +14,7 @@ def generate_launch_description():
             "calibration",
             "trust_urdf_mass",
             "autostart",
-            latency="5.0",  # a simulator on a busy computer may pause for longer than a robot's driver
+            latency="3.0",  # a simulator on a busy computer may pause for longer than a robot's driver
             compensate="true",
             start="true",
             rehearsal="false",  # nothing can be damaged by this simulator

@@ -57,7 +57,7 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
     motion = {"period": 2.5, "periods": 2, "harmonics": 3, "acceleration": "[4.0]", "return_to_start": "false"}
     motion["rehearsal"] = "false"
     watched = {
-        "latency": 10.0,  # long segments, which a busy machine does not make late
+        "latency": 1.5,  # long segments, which a busy machine does not make late
         "tracking_error": "[1.0]",
         "effort_scale": 0.0,
         "command_topic": "computed_torque_controller/joint_trajectory",
