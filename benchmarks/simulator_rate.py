@@ -38,7 +38,7 @@ PARAMETERS = {
     "position_noise": "1e-5",
     "velocity_noise": "1e-3",
 }
-NODE = "import sys; from robot_dyn_id.nodes.simulator import main; sys.exit(main())"
+NODE = "import sys; from robot_dyn_id.nodes.executables import run_executable; sys.exit(run_executable('simulator'))"
 
 
 def measure() -> list[Goal]:

@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 from measuring import Goal, at_least, at_most, script
 
+from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.nodes.runtime.isolation import keep_to_this_host
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,10 +40,10 @@ DELAY = 0.2
 EXCESS = 0.02
 """Allowance over v / a until rest [s]: two points of the trajectory."""
 
-HORIZON = 0.3
-"""Length of the pieces of the motion [s]."""
+HORIZON = Latency(0.1).horizon
+"""Length of the segments of the motion [s], with the default latency."""
 
-HORIZONS = (HORIZON, 0.0)
+SEGMENTS = (True, False)
 
 
 def disturbed(change: Callable) -> Callable:
@@ -101,7 +102,7 @@ FAULTS = {
 class Cell:
     """A follower, the node, and its status messages."""
 
-    def __init__(self, world, horizon: float, namespace: str = "") -> None:
+    def __init__(self, world, segments: bool, namespace: str = "") -> None:
         from robot_dyn_id.msg import ExcitationStatus
         from support.follower import Follower
 
@@ -109,7 +110,7 @@ class Cell:
 
         parameters = {
             "urdf": ROOT / "urdf" / "arm7.urdf",
-            "horizon": horizon,
+            "segments": str(segments).lower(),
             "rehearsal": "false",
             "period": 2.0,
             "periods": 2,
@@ -120,7 +121,7 @@ class Cell:
         self.world, self.state, self.namespace = (
             world,
             ExcitationStatus,
-            namespace or ("pieces" if horizon else "whole"),
+            namespace or ("pieces" if segments else "whole"),
         )
         self.follower = world.add(lambda **options: Follower(names, np.zeros(7), **options), namespace=self.namespace)
         self.arguments = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
@@ -213,7 +214,7 @@ class Interrupted(Cell):
         return True  # it would not be ready otherwise
 
     def run_until(self, progress: float) -> None:
-        code = "import sys; from robot_dyn_id.nodes.excitation_publisher import main; sys.exit(main())"
+        code = "from robot_dyn_id.nodes.starting import start; start('excitation_publisher')"
         remap = ["--ros-args", "-r", f"__ns:=/{self.namespace}"]
         self.statuses.clear()
         self.process = subprocess.Popen(
@@ -277,14 +278,14 @@ def measure(runs: int, chosen: Sequence[str]) -> list[Goal]:
     from support.ros_world import World
 
     world, rng = World(), np.random.default_rng(1)
-    cells = [Cell(world, horizon) for horizon in HORIZONS]
+    cells = [Cell(world, segments) for segments in SEGMENTS]
     goals = []
     for name, (fault, words) in FAULTS.items():
         if not chosen or name in chosen:
             goals += goals_of(name, cells, fault, words, runs, rng)
     if not chosen or LOST in chosen:
         goals += goals_of_loss(cells, runs, rng)
-    ended = [Interrupted(world, horizon, f"ended_{number}") for number, horizon in enumerate(HORIZONS)]
+    ended = [Interrupted(world, segments, f"ended_{number}") for number, segments in enumerate(SEGMENTS)]
     if not chosen or CTRL_C in chosen:
         goals += goals_of(CTRL_C, ended, interrupted, "the node is ending", runs, rng)
     if not chosen or KILLED in chosen:
@@ -318,7 +319,7 @@ def goals_of_death(world, runs: int, rng) -> list[Goal]:
     figures, begun = [], time.monotonic()
     for run in range(runs):
         # the graph holds a killed node for a while, in which another one is refused
-        cell = Interrupted(world, HORIZON, f"killed_{run}")
+        cell = Interrupted(world, True, f"killed_{run}")
         cell.run_until(rng.uniform(0.0, 1.5))
         figures.append(cell.killed())
         world.executor.remove_node(cell.follower)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulator of an identified model that follows the trajectories of the robot or of a played bag, in namespace twin."""
 
-from launch import LaunchDescription
 from launch.actions import OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 
-from robot_dyn_id.nodes.launching import SIMULATOR_TRAJECTORY, declare_arguments, start_node
+from robot_dyn_id.nodes.launching import SIMULATOR_TRAJECTORY, declare_arguments, describe, start_node
 
 ROBOT_MODEL = ("identified_parameters", "{root}/identified_parameters")
 
@@ -17,12 +16,14 @@ def twin(context):
     nodes = [
         start_node(
             "simulator",
+            ["latency"],
             inner_namespace="twin",
             model="parameters",
             remappings=[*model, (SIMULATOR_TRAJECTORY, "{root}/{controller}/joint_trajectory")],
         ),
         start_node(
             "torque_residual_monitor",
+            ["latency"],
             inner_namespace="twin",
             remappings=[*model, ("joint_states", "{root}/joint_states")],
         ),
@@ -33,9 +34,7 @@ def twin(context):
 
 
 def generate_launch_description():
-    return LaunchDescription(
-        [
-            *declare_arguments("parameters", "folder", "controller"),
-            OpaqueFunction(function=twin),
-        ]
+    return describe(
+        *declare_arguments("latency", "parameters", "folder", "controller"),
+        OpaqueFunction(function=twin),
     )

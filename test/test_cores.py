@@ -424,12 +424,12 @@ print(counts())
     assert inside == [1] * len(before) and after == before
 
 
-def test_the_linear_algebra_of_a_node_has_no_threads(tmp_path):
-    (tmp_path / "short_node.py").write_text(
-        "import os\nmain = lambda: print(os.environ['OPENBLAS_NUM_THREADS']) or 0\n"
-    )
+def test_the_linear_algebra_of_a_node_has_no_threads():
     environment = {key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"}
-    script = "from robot_dyn_id.nodes.starting import start; start('short_node')"
-    environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), environment.get("PYTHONPATH", "")])
+    script = (
+        "import os\nfrom robot_dyn_id.nodes import executables, starting\n"
+        "executables.run_executable = lambda name: print(name, os.environ['OPENBLAS_NUM_THREADS']) or 0\n"
+        "starting.start('recorder')"
+    )
     done = run_python(script, env=environment, check=True)
-    assert done.stdout.split() == ["1"]
+    assert done.stdout.split() == ["recorder", "1"]

@@ -55,17 +55,17 @@ PARAMETERS: Mapping[str, Mapping[str, object]] = {
     "excitation_publisher": {
         **{"urdf": URDF, "period": 4.0, "periods": 3, "amplitude_share": 0.3, "acceleration": [ACCELERATION]},
         # a computer that two cells share may be late by more than the defaults of a robot allow
-        **{"timeout": 0.5, "posture": [0.2] * 7, "effort_scale": 0.0, "rehearsal": False},
+        **{"latency": 0.5, "posture": [0.2] * 7, "effort_scale": 0.0, "rehearsal": False},
     },
     "recorder": {"start": False},
     "identifier": {"urdf": URDF},
     "torque_residual_monitor": {},
     "external_torque_estimator": {},
     "gravity_calibrator": {"urdf": URDF},
-    "gravity_compensator": {"urdf": URDF, "timeout": 0.5},
+    "gravity_compensator": {"urdf": URDF, "latency": 0.5},
     "payload_identifier": {"urdf": URDF, "link": "link7"},
     "marker_publisher": {},
-    "computed_torque_controller": {"urdf": URDF, "timeout": 0.2, "robot_compensates": ["none"]},
+    "computed_torque_controller": {"urdf": URDF, "latency": 0.2, "robot_compensates": ["none"]},
 }
 """ROS parameters of each node in a cell."""
 
@@ -268,7 +268,7 @@ class Cell:
 
     def _endpoints(self, name: str) -> set[tuple[int, ...]]:
         """Publishers of diagnostics of a node; those of a killed process stay in the graph for a while."""
-        found = self.world.probe.get_publishers_info_by_topic(f"/{self.namespace}/diagnostics")
+        found = self.world.probe.get_publishers_info_by_topic("/diagnostics")
         owner = (name, f"/{self.namespace}")
         return {tuple(info.endpoint_gid) for info in found if (info.node_name, info.node_namespace) == owner}
 

@@ -22,7 +22,7 @@ QUIET_LINES = 60
 LINES_OF_A_MOTION = 20
 """Log lines of a node about one motion, at most: its course, what is not monitored, and what is made of it."""
 
-PATIENT = {"periods": 10_000, "horizon": 1.0, "timeout": 2.0}
+PATIENT = {"periods": 10_000, "latency": 2.0}
 """Parameters of the excitation where memory is measured, and not deadlines: a busy computer is late."""
 
 STEADY_S, STEADY_MIB = 5, 1.0

@@ -214,7 +214,7 @@ class Trial:
         relayed: dict[str, Any] = {"relayed": True, "remap": ["/clock:=clock"]}
         cell.start("recorder", **relayed, start=True)
         # a busy relay passes simulated time on late, and in bursts
-        cell.start("excitation_publisher", **relayed, horizon=1.0 if cell.simulated_time else 0.3)
+        cell.start("excitation_publisher", **relayed, latency=1.0 if cell.simulated_time else 0.1)
         for name in ("identifier", "torque_residual_monitor"):
             cell.start(name, **relayed)
         cell.wait_started(*cell.processes)

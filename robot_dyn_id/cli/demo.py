@@ -171,7 +171,7 @@ def _identify(ros: Any, folder: Path, seed: int) -> tuple[Identification, Dynami
         offset, differs = TRIALS[trial]
         excitation = {
             **{"urdf": urdf, "seed": seed + offset, "start": True},
-            **{"rehearsal": False, "timeout": 10.0},  # the robot is simulated, by this process
+            **{"rehearsal": False, "latency": 4.0},  # the robot is simulated, by this process
             **differs,
             **SIMULATED_TIME,
         }

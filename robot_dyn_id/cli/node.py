@@ -7,15 +7,8 @@ import argparse
 import sys
 from typing import Any
 
+from robot_dyn_id.nodes import NODES
 from robot_dyn_id.nodes.starting import start
-
-NODES = (
-    *("excitation_publisher", "simulator", "recorder", "identifier", "payload_identifier"),
-    *("computed_torque_controller", "gravity_calibrator", "gravity_compensator"),
-    *("torque_residual_monitor", "external_torque_estimator", "marker_publisher"),
-)
-"""Names of the nodes; a test compares them with the nodes that the package installs."""
-
 
 ROS_ARGUMENTS = "--ros-args"
 
@@ -33,4 +26,4 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if words and ROS_ARGUMENTS not in words:
         words = [ROS_ARGUMENTS, *words]
     sys.argv = [arguments.name, *words]
-    start(f"robot_dyn_id.nodes.{arguments.name}")
+    start(arguments.name)

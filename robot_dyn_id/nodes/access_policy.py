@@ -49,8 +49,8 @@ EVERY_NODE = {
         "~/set_parameters_atomically",
     ),
 }
-"""Interfaces that rclpy creates for every node, and without which it does not start; and `diagnostics`, on which a node
-looks for another one of its name."""
+"""Interfaces that rclpy creates for every node, and without which it does not start; and `/diagnostics`, on which a
+node looks for another one of its name."""
 
 MANAGED_NODE = {PUBLISHES: (EVENTS,), SERVES: SERVICES}
 """Interfaces that rclpy creates for every node with lifecycle states."""

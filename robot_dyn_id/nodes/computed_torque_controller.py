@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from sensor_msgs.msg import JointState
@@ -14,16 +12,17 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.effort_node import EffortNode, timeout_parameter
+from robot_dyn_id.nodes.effort_node import EffortNode
 from robot_dyn_id.nodes.messages.conversions import read_trajectory_points
 from robot_dyn_id.nodes.messages.joint_state import convert_to_seconds
-from robot_dyn_id.nodes.runtime.computation import LatestComputation
+from robot_dyn_id.nodes.runtime.computation import Computation, LatestComputation
+from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
-from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, RELIABLE, SENSOR, STALE, Interface
-from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
-from robot_dyn_id.nodes.runtime.running import run
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface
+from robot_dyn_id.nodes.runtime.ros_parameters import latency_parameter, path_parameter, ros_parameter
 from robot_dyn_id.parameters import COMPENSATIONS, ParameterSet
 from robot_dyn_id.simulation.controllers import Gains
 from robot_dyn_id.simulation.effort_control import EffortControl
@@ -70,7 +69,7 @@ class ComputedTorqueControllerSettings:
         "rad or m",
         0.0,
     )
-    timeout: float = timeout_parameter(0.05)
+    latency: float = latency_parameter(0.05)
     effort_limit: tuple[float, ...] = ros_parameter(
         (),
         "Rated effort of the commands, and of the motors, which give a command and what the driver adds to it (before "
@@ -141,11 +140,11 @@ class ComputedTorqueController(EffortNode):
         """
         super().set_up()
         settings: ComputedTorqueControllerSettings = self.settings
-        timing = EffortTiming(settings.timeout, settings.start_time, settings.blend_time)
+        timing = EffortTiming(Latency(settings.latency).stale, settings.start_time, settings.blend_time)
         self._law = ModelLaw(settings.law, settings.gains, settings.effort_limit, settings.robot_compensates, timing)
         self._description = ""
         self._offered: ParameterSetMsg | None = None
-        self._studies = LatestComputation(self._study)  # of models that are received while another one is in use
+        self._studies = LatestComputation(self._study)
         self._robot: RobotModel | None = None
         self._joints = set[str]()  # of the robot, that have been in joint states
         warm_up()
@@ -189,12 +188,12 @@ class ComputedTorqueController(EffortNode):
         if not self._configured or (self._robot is not None and message.data == self._robot.urdf):
             return
         if self._law.model is not None:  # an arm that is let go of falls
-            self._condition.refuse("robot_description has changed: restart the node to use the new one")
+            self.refuse("robot_description has changed: restart the node to use the new one")
             return
         try:
             self._robot = RobotModel.from_urdf(message.data)
         except RobotDynIdError as error:
-            self._condition.refuse(f"robot_description: {error}")
+            self.refuse(f"robot_description: {error}")
         else:
             self._joints.clear()
             self._decide()
@@ -210,21 +209,17 @@ class ComputedTorqueController(EffortNode):
         if self._offered is None:
             self._begin_unknown()
             return
-        given = self._offered, self._robot, frozenset(self._joints)
-        if self._law.model is None:  # nothing is commanded that could be late
-            self._conclude(partial(self._study, *given))
-        else:
-            self._studies.submit(*given)
+        self._studies.submit(self._offered, self._robot, frozenset(self._joints))
 
     def _study(self, message: ParameterSetMsg, robot: RobotModel, joints: frozenset[str]) -> Studied:
         """Make the dynamics of a message, for a node that goes on to command."""
         parameters = ParameterSet.from_message(message)
         return parameters, self._law.make_dynamics(parameters, robot.urdf, joints)
 
-    def _conclude(self, study: Callable[[], Studied]) -> None:
+    def _conclude(self, study: Computation[Studied]) -> None:
         """Use the model of a study, or report why it is refused."""
         try:
-            parameters, dynamics = study()
+            parameters, dynamics = study.result()
             self._check(dynamics.regressor.model)
             self._law.use(parameters, dynamics)
         except RobotDynIdError as error:
@@ -232,7 +227,7 @@ class ComputedTorqueController(EffortNode):
             if self._law.model is None:
                 self._begin_unknown()
             if self._law.model is not None:  # an arm that is let go of falls
-                self._condition.refuse(f"identified_parameters, the model in use stays: {error}")
+                self.refuse(f"identified_parameters, the model in use stays: {error}")
         else:
             self._refused = ""
             for limit in self._law.limited_uses(parameters):
@@ -283,13 +278,13 @@ class ComputedTorqueController(EffortNode):
             points = read_trajectory_points(message, model.joint_names) if message.points else None
             self._law.follow(points, start, now)
         except InputError as error:
-            self._condition.refuse(f"joint trajectory: {error}")
+            self.refuse(f"joint trajectory: {error}")
 
     def _look(self) -> None:
         """See `EffortNode`; a model that was prepared meanwhile is taken up, and so is the control of the first."""
         study = self._studies.poll()
         if study is not None:
-            self._conclude(study.result)
+            self._conclude(study)
         if self._control is None and self._law.control is not None:
             self.take_control(self._law.control)
         super()._look()
@@ -327,8 +322,3 @@ class ComputedTorqueController(EffortNode):
 def _per_joint(values: tuple[float, ...]) -> float | tuple[float, ...]:
     """A single value for all joints as a number."""
     return values[0] if len(values) == 1 else values
-
-
-def main() -> int:
-    """Run the node."""
-    return run(ComputedTorqueController)

@@ -12,34 +12,21 @@ from std_msgs.msg import Float64MultiArray
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, MotionError
-from robot_dyn_id.excitation.execution.state_guard import TIMELY_STATES, TROUBLE_REPORTED_S
+from robot_dyn_id.excitation.execution.latency import Latency
+from robot_dyn_id.excitation.execution.state_guard import TROUBLE_REPORTED_S
 from robot_dyn_id.nodes.messages.joint_state import JointOrder, convert_to_seconds, receive
-from robot_dyn_id.nodes.runtime.diagnostics import Condition
+from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
-from robot_dyn_id.nodes.runtime.robot_node import ERROR, OK, STALE
-from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.simulation.effort_control import EffortControl
 
-CHECKS_PER_TIMEOUT = 4
-"""Checks of the age of the joint states per timeout."""
-
-
-def timeout_parameter(default: float) -> Any:
-    """Field `timeout` of the settings of an `EffortNode` [s]."""
-    return ros_parameter(
-        default,
-        "Age at which joint states are stale, by their arrival and by their stamps; zero effort is commanded then, "
-        f"until {TIMELY_STATES} joint states in a row have come within it",
-        "s",
-        0.002,
-        10.0,
-    )
+CHECKS_PER_STALE_AGE = 4
+"""Checks of the age of the joint states within the age at which they are stale."""
 
 
 class EffortNode(ManagedNode):
     """A node that commands efforts by an `EffortControl`; its interfaces include `effort_command` and `joint_states`.
 
-    Its settings have the field `timeout`. It commands while it is active and no other node of its name is in the graph,
+    Its settings have the field `latency`. It commands while it is active and no other node of its name is in the graph,
     and releases the arm when it is deactivated.
     """
 
@@ -51,13 +38,13 @@ class EffortNode(ManagedNode):
         """Make what does not depend on the robot."""
         self._active = self._configured = False
         self._control: EffortControl | None = None
-        self._commands, self._condition = self.publisher("effort_command"), Condition(self.get_logger())
+        self._commands = self.publisher("effort_command")
         self._message = Float64MultiArray()
         self._places: Sequence[int] | slice = slice(None)  # of the joints in the order of the command
         self._refused = ""
         self._trouble, self._troubled = "", -np.inf
         self.subscription("joint_states", self._take_state)
-        self.create_timer(self.settings.timeout / CHECKS_PER_TIMEOUT, self._look, clock=self.steady)
+        self.create_timer(Latency(self.settings.latency).stale / CHECKS_PER_STALE_AGE, self._look, clock=self.steady)
 
     # --- lifecycle
 
@@ -107,6 +94,7 @@ class EffortNode(ManagedNode):
     def take_control(self, control: EffortControl) -> None:
         """Begin to command efforts by a control."""
         self._control, self._order = control, JointOrder(control.guard.model.joint_names)
+        self.hardware_id = control.guard.model.name
         control.guard.expect(self._seconds())
 
     # --- control
@@ -120,7 +108,7 @@ class EffortNode(ManagedNode):
         try:
             state = receive(guard, self._order, message, self._seconds(), self._ros_seconds(), self.CHANNELS)
         except InputError as error:
-            self._condition.refuse(f"joint state: {error}")
+            self.refuse(f"joint state: {error}")
         if guard.heard == heard:  # nothing that was on time
             return
         released = control.releasing
@@ -181,7 +169,7 @@ class EffortNode(ManagedNode):
         values = {}
         if level in (STALE, ERROR) and self._control is not None:
             values["age of joint states [s]"] = f"{self._seconds() - self._control.guard.heard:.3f}"
-        self._condition.report(level, text, values)
+        self.condition.report(level, text, values)
 
     def _state(self) -> tuple[bytes, str]:
         """Diagnostic level and message."""

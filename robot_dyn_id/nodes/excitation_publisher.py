@@ -14,6 +14,7 @@ from robot_dyn_id.action import ExecuteExcitation
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.execution.clocks import ClockAgreement
 from robot_dyn_id.excitation.execution.feedback import TimePoint
+from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.excitation.execution.recording_watch import RecordingWatch
 from robot_dyn_id.excitation.execution.sampling import preview
 from robot_dyn_id.excitation.execution.supervision import (
@@ -38,11 +39,13 @@ from robot_dyn_id.nodes.excitation.status import StatusTopic
 from robot_dyn_id.nodes.messages.joint_state import convert_to_seconds
 from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
 from robot_dyn_id.nodes.runtime.changes import Changes
+from robot_dyn_id.nodes.runtime.computation import Computation
+from robot_dyn_id.nodes.runtime.diagnostics import Diagnosis
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Diagnosis, Interface
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
-from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.workflow.excitation_plan import ExcitationPlan
 from robot_dyn_id.workflow.excitation_session import NO_REST, ExcitationSession
 
 TICK_S = 0.01
@@ -53,9 +56,6 @@ ENDING = "the node is ending"
 UNREHEARSED = (
     "REHEARSAL IS OFF (parameter rehearsal): the robot moves at full speed along a motion that has not been run slowly"
 )
-
-CLOCKS_AGREE, SIMULATED_CLOCKS_AGREE = 0.1, 1.0
-"""Largest age of joint states by their stamps [s]; simulated time can run many times faster than messages travel."""
 
 
 INTERFACES = (
@@ -127,13 +127,11 @@ class ExcitationPublisher(ManagedNode):
         self._reports = RecordingReports(self, recording)
         self._efforts = make_effort_source(self)
         self._commands = Commands(self, clock, self._efforts)
-        clocks = ClockAgreement(SIMULATED_CLOCKS_AGREE if clock.simulated else CLOCKS_AGREE)
+        clocks = ClockAgreement(Latency(settings.latency), clock.simulated)
         # the robot is simulated as its time is
         unrehearsed = "" if settings.rehearsal or clock.simulated else self.UNREHEARSED
-        plan = partial(make_plan, settings=settings)
-        self._session = ExcitationSession(
-            self.settings, plan, recording, self._efforts, clocks, self._obstacle, self.get_logger(), unrehearsed
-        )
+        parts = recording, self._efforts, clocks, self._obstacle, self.get_logger(), unrehearsed, Computation
+        self._session = ExcitationSession(self.settings, partial(make_plan, settings=settings), *parts)
         self._requests = ExcitationRequests(self, self._session, clock, self._reports, self._absent, self._follow)
         if settings.start and settings.runs > 1:
             self.subscription("identified_parameters", self._repeat)
@@ -156,7 +154,8 @@ class ExcitationPublisher(ManagedNode):
         supervisor = self._session.supervisor
         if self._releasing and not self._release() and supervisor is not None:
             raise MotionError(f"{NO_REST}: {supervisor.unrest(self._motion_clock.now())}")
-        self._source = RobotSource(self, self.settings.urdf, self.settings.joints, self._take_robot, announce=False)
+        prepare = lambda model: (model, make_plan(model, self.settings))  # noqa: E731
+        self._source = RobotSource(self, self.settings.urdf, self.settings.joints, self._take_robot, False, prepare)
 
     def activate(self) -> None:
         """Offer commands to the controller.
@@ -190,8 +189,8 @@ class ExcitationPublisher(ManagedNode):
         self._source, self._releasing = None, False
         return True
 
-    def _take_robot(self, model: RobotModel) -> None:
-        plan, session = make_plan(model, self.settings), self._session
+    def _take_robot(self, planned: tuple[RobotModel, ExcitationPlan]) -> None:
+        (model, plan), session = planned, self._session
         session.take_robot(model, plan)
         excitation, message = plan.excitation, TrajectoryMessage(model.joint_names)
         self._commands.describe(message, plan.limits)
@@ -299,8 +298,3 @@ class ExcitationPublisher(ManagedNode):
         if silence:
             self.get_logger().error(silence, once=True)
         return bool(silence)
-
-
-def main() -> int:
-    """Run the node."""
-    return run(ExcitationPublisher)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,25 +12,20 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from robot_dyn_id.errors import InputError, RobotDynIdError
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.model.description import is_same_robot
 from robot_dyn_id.model.kinematics import link_at_the_end
 from robot_dyn_id.msg import ExternalTorque
-from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.messages.joint_state import JointOrder, convert_to_seconds
-from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, subscribe, type_parameter
-from robot_dyn_id.nodes.runtime.diagnostics import Condition
-from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, SENSOR, STALE, STREAM, WARN, Interface, RobotNode
-from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
-from robot_dyn_id.nodes.runtime.running import run
+from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, type_parameter
+from robot_dyn_id.nodes.model_observer import OBSERVES, ModelObserver
+from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, WARN, Diagnosis
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, Interface
+from robot_dyn_id.nodes.runtime.ros_parameters import latency_parameter, ros_parameter
 from robot_dyn_id.online.contact import ContactMonitor, ContactSettings, ContactState
 from robot_dyn_id.online.external_wrench import COMPONENTS, FrameWrench, WrenchPrior
 from robot_dyn_id.online.momentum_observer import ObserverSettings
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.simulation.plant import warm_up
-
-CHECK_PERIOD_S = 0.1
-"""Time between two reports of the condition [s]."""
 
 AUTO, MEASURED, DERIVED = "auto", "measured", "derived"
 
@@ -69,17 +63,18 @@ class ExternalTorqueEstimatorSettings:
     expected_moment: float = ros_parameter(
         20.0, "The same of the moment; 0: contacts at the origin of the frame have none", "N m", 0.0
     )
-    timeout: float = ros_parameter(0.5, "Age at which joint states are stale", "s", 0.01)
+    latency: float = latency_parameter()
     joint_states_type: str = type_parameter()
     recorded_joints: tuple[str, ...] = names_parameter()
 
 
-class ExternalTorqueEstimator(RobotNode):
+class ExternalTorqueEstimator(ModelObserver[ContactMonitor]):
     """Momentum observer with learned thresholds."""
 
     NAME = "external_torque_estimator"
     PURPOSE = "estimates the torque of the environment on the joints and its wrench at a frame, and reports contacts"
     SETTINGS = ExternalTorqueEstimatorSettings
+    CHECK_PERIOD_S = 0.1
     INTERFACES = (
         Interface.publishes(
             "external_torque", ExternalTorque, "Joint torque of the environment, contact and wrench", SENSOR
@@ -91,111 +86,79 @@ class ExternalTorqueEstimator(RobotNode):
             "during the learning",
             SENSOR,
         ),
-        Interface.subscribes("joint_states", JointState, "Measured joint states, or joint_states_type", STREAM),
-        Interface.subscribes("identified_parameters", ParameterSetMsg, "Identified model", LATCHED),
+        *OBSERVES,
         Interface.subscribes(
             "robot_description", String, "URDF, if published: the model must be of this robot", LATCHED
         ),
         Interface.serves("~/reset", Trigger, "Restart the learning of noise and thresholds"),
     )
 
-    def begin(self) -> None:
-        """Set the node up."""
+    def set_up(self) -> None:
+        """See `ModelObserver`."""
         self._torques, self._wrenches = self.publisher("external_torque"), self.publisher("external_wrench")
-        self._condition = Condition(self.get_logger())
-        self._monitor: ContactMonitor | None = None
         self._state: ContactState | None = None
         self._description, self._mismatch = "", ""
-        self._heard, self._measured = -math.inf, True
         self._unmeasured: tuple[str, ...] = ()
-        warm_up()
         self.subscription("robot_description", self._take_description)
-        self.subscription("identified_parameters", self._take_parameters)
-        subscribe(self, self._take_state)
-        self.service("~/reset", self._reset)
-        self.create_timer(CHECK_PERIOD_S, self._look, clock=self.steady)
-        self._look()
 
     # --- the robot and its model
 
     def _take_description(self, message: Any) -> None:
         self._description = message.data
-        self._compare()
+        if self._monitor is not None:
+            self._compare(self._parameters)
 
-    def _take_parameters(self, message: ParameterSetMsg) -> None:
-        try:
-            parameters = ParameterSet.from_message(message)
-            if self._monitor is not None and _is_same_model(parameters, self._monitor.observer.parameters):
-                return
-            monitor = self._make_monitor(parameters)
-            model = monitor.observer.regressor.model
-            frame = self.settings.frame or link_at_the_end(model)
-            prior = WrenchPrior(self.settings.expected_force, self.settings.expected_moment)
-            self._wrench = FrameWrench(model, frame, prior)
-        except RobotDynIdError as error:
-            self._condition.refuse(f"identified_parameters: {error}")
-            return
-        if self._state is not None and self._state.contact:
-            self.get_logger().warning("the model changes during a contact: learning must begin without one")
-        self._monitor, self._state = monitor, None
-        self._order = JointOrder(parameters.robot.joint_names)
-        self._message = ExternalTorque(joint_names=list(parameters.robot.joint_names))
-        self._message.header.frame_id = frame
-        self._compare()
-        self.get_logger().info(f"{parameters.robot.name}: wrench at {frame}; learning needs motion without contact")
-        self._look()
-
-    def _make_monitor(self, parameters: ParameterSet) -> ContactMonitor:
-        settings = self.settings
+    def make_monitor(self, parameters: ParameterSet) -> ContactMonitor:
+        """See `ModelObserver`."""
+        settings: ExternalTorqueEstimatorSettings = self.settings
         return ContactMonitor(
             parameters,
             ObserverSettings(tuple(settings.gain), settings.cutoff, settings.effort_delay),
             ContactSettings(settings.quiet, 3600.0 * settings.false_alarms, settings.rate),
         )
 
-    def _compare(self) -> None:
-        """Compare the model with the robot that is described, if one is."""
+    def is_new(self, parameters: ParameterSet) -> bool:
+        """See `ModelObserver`; a set that is published again must not restart the learning."""
+        return self._monitor is None or not _is_same_model(parameters, self._monitor.observer.parameters)
+
+    def use(self, parameters: ParameterSet, monitor: ContactMonitor) -> None:
+        """See `ModelObserver`."""
+        model = monitor.observer.regressor.model
+        frame = self.settings.frame or link_at_the_end(model)
+        prior = WrenchPrior(self.settings.expected_force, self.settings.expected_moment)
+        self._wrench = FrameWrench(model, frame, prior)
+        if self._state is not None and self._state.contact:
+            self.get_logger().warning("the model changes during a contact: learning must begin without one")
+        self._state = None
+        self._message = ExternalTorque(joint_names=list(parameters.robot.joint_names))
+        self._message.header.frame_id = frame
+        self._compare(parameters)
+        self.get_logger().info(f"{parameters.robot.name}: wrench at {frame}; learning needs motion without contact")
+
+    def _compare(self, parameters: ParameterSet) -> None:
+        """Compare a model with the robot that is described, if one is."""
         self._mismatch = ""
-        if self._monitor is None or not self._description:
+        if not self._description:
             return
         try:
-            same = is_same_robot(self._monitor.observer.parameters.robot.urdf, self._description)
+            same = is_same_robot(parameters.robot.urdf, self._description)
         except RobotDynIdError as error:
-            self._condition.refuse(f"robot_description: {error}")
+            self.refuse(f"robot_description: {error}")
             return
         if not same:
             self._mismatch = "the identified model is of another robot than robot_description"
-            self._look()
-
-    def _reset(self, request: Any, response: Any) -> Any:
-        """Restart, as if the model had just been received."""
-        if self._monitor is None:
-            response.message = "there is no model yet: waiting for identified_parameters"
-            return response
-        self._monitor, self._state = self._make_monitor(self._monitor.observer.parameters), None
-        response.success = True
-        response.message = f"learning restarts from {self.settings.quiet:g} s of motion"
-        self._look()
-        return response
 
     # --- joint states
 
-    def _take_state(self, message: Any) -> None:
-        monitor = self._monitor
-        if monitor is None or self._mismatch or not self._order.concerns(message):
-            return
+    def is_measured(self, message: JointState) -> bool:
+        """See `ModelObserver`."""
         wanted = self.settings.velocity
-        measured = wanted == MEASURED or (wanted == AUTO and self._order.has(message, "velocity"))
-        try:
-            if measured:
-                q, dq, tau = self._order.read(message)
-            else:
-                (q, tau), dq = self._order.read(message, ("position", "effort")), None
-        except InputError as error:
-            self._condition.refuse(f"joint state: {error}")
-            return
-        self._heard, self._measured = self._seconds(), measured
-        state = monitor.add(convert_to_seconds(message.header.stamp), q, dq, tau)
+        return wanted == MEASURED or (wanted == AUTO and super().is_measured(message))
+
+    def add(self, message: JointState, t: float, q: Array, dq: Array | None, tau: Array) -> None:
+        """See `ModelObserver`."""
+        assert self._monitor is not None
+        state = None if self._mismatch else self._monitor.add(t, q, dq, tau)
         if state is None:
             return
         began = state.contact and not (self._state is not None and self._state.contact)
@@ -233,30 +196,20 @@ class ExternalTorqueEstimator(RobotNode):
 
     # --- condition
 
-    def _look(self) -> None:
-        """Report contact or learning, or what is missing."""
+    def assess(self) -> Diagnosis:
+        """See `ModelObserver`: contact or learning."""
         monitor = self._monitor
-        if monitor is None:
-            self._condition.report(STALE, "waiting for identified_parameters")
-            return
+        assert monitor is not None
         values = self._values(monitor)
-        age = self._seconds() - self._heard
         if self._mismatch:
-            self._condition.report(ERROR, self._mismatch, values)
-        elif age > self.settings.timeout:
-            what = (
-                f"joint states are older than {self.settings.timeout:g} s" if math.isfinite(age) else "no joint states"
-            )
-            publishers = self.count_publishers("joint_states")
-            self._condition.report(STALE, f"{what}; joint_states has {publishers} publishers", values)
-        elif self._state is not None and self._state.contact:
-            self._condition.report(WARN, "contact", values)
-        elif monitor.noise is None and monitor.refusal:
-            self._condition.report(WARN, f"learning was refused and begins again: {monitor.refusal}", values)
-        elif monitor.noise is None:
-            self._condition.report(OK, "learning from motion without contact; contacts are not detected yet", values)
-        else:
-            self._condition.report(OK, "no contact", values)
+            return Diagnosis(ERROR, self._mismatch, values)
+        if self._state is not None and self._state.contact:
+            return Diagnosis(WARN, "contact", values)
+        if monitor.noise is not None:
+            return Diagnosis(OK, "no contact", values)
+        if monitor.refusal:
+            return Diagnosis(WARN, f"learning was refused and begins again: {monitor.refusal}", values)
+        return Diagnosis(OK, "learning from motion without contact; contacts are not detected yet", values)
 
     def _values(self, monitor: ContactMonitor) -> dict[str, object]:
         """Quantities behind the condition."""
@@ -287,8 +240,3 @@ def _is_same_model(one: ParameterSet, other: ParameterSet) -> bool:
         and np.array_equal(one.effort_factors, other.effort_factors)
         and one.effort.kind == other.effort.kind
     )
-
-
-def main() -> int:
-    """Run the node."""
-    return run(ExternalTorqueEstimator)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,13 @@ from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.nodes.gravity_compensator import CALIBRATION
 from robot_dyn_id.nodes.recording.excitation_watch import Event, RecordedExcitations
 from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, make_folder, wait_for_bags
-from robot_dyn_id.nodes.runtime.diagnostics import Condition
-from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, STALE, WARN, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.computation import Computation
+from robot_dyn_id.nodes.runtime.deferred_answers import DeferredAnswers
+from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE, WARN
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
-from robot_dyn_id.nodes.runtime.running import run
+from robot_dyn_id.recordings.background_writer import BackgroundWriter
 from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
 from robot_dyn_id.text.files import read_text
 from robot_dyn_id.text.yaml import YAML_LIMIT
@@ -78,7 +81,6 @@ class GravityCalibrator(RobotNode):
         settings: GravityCalibratorSettings = self.settings
         self._configuration: Configuration = read_configuration(settings.config or None)
         self._folder = make_folder(settings.folder, "runs/gravity-", (GRAVITY, CALIBRATED))
-        self._condition = Condition(self.get_logger())
         self._calibrations = self.publisher(CALIBRATION)
         self._robot: RobotDescription | None = None
         self._outcome: tuple[bytes, str] | None = None
@@ -88,7 +90,9 @@ class GravityCalibrator(RobotNode):
         self._watch = RecordedExcitations(self, self._recording)
         self._source = RobotSource(self, settings.urdf, (), self._take_robot)
         self.subscription("excitation_status", self._follow)
-        self.service("~/calibrate", self._on_calibrate)
+        self._job: Computation[tuple[CalibrationResult, str]] | None = None
+        self._requests: list[Any] = []
+        self._answers = DeferredAnswers(self.service("~/calibrate", self._on_calibrate))
         self.service("~/reset", self._on_reset)
         self.create_timer(TIMER_PERIOD_S, self._look, clock=self.steady)
 
@@ -102,7 +106,10 @@ class GravityCalibrator(RobotNode):
             self._outcome = None
         elif event in (Event.OVER, Event.FAULT_ON_RETURN):
             self._recording.discard_part()
-            self._calibrate()
+            try:
+                self._calibrate()
+            except InputError as error:
+                self._outcome = ERROR, f"calibration failed: {error}"
         elif event == Event.INCOMPLETE:
             self._outcome = (
                 ERROR,
@@ -110,39 +117,49 @@ class GravityCalibrator(RobotNode):
                 f"in {self._folder}; start again, or call ~/calibrate to use it",
             )
 
-    def _calibrate(self) -> str:
-        """Calibrate from the finished bags, write, and publish; returns the reason for a failure."""
-        bags = [str(bag.folder) for bag in self._recording.parts]
-        try:
-            result = self._calibration()
-            self._condition.report(OK, f"writing {self._folder}")
-            file = str(result.write(self._unused_folder())["file"])
-            self._publish(file)
-        except RobotDynIdError as error:
-            kept = f"; the recording stays in {', '.join(bags)}" if bags else ""
-            self._outcome = ERROR, f"calibration failed: {error}{kept}"
-            return self._outcome[1]
-        finally:
-            self._recording.reset()
-        warnings = [finding for finding in result.findings if finding.severity != "info"]
-        for line in format_findings(result.findings):
-            self.get_logger().info(line)
-        self._outcome = (WARN if warnings else OK), f"{_summary(result)}, in {file}"
-        return ""
-
-    def _calibration(self) -> CalibrationResult:
-        """Calibration from the finished bags.
+    def _calibrate(self) -> None:
+        """Begin to calibrate from the finished bags.
 
         Raises:
-            RobotDynIdError: no robot, no recording, or one that cannot be used.
+            InputError: no robot, no recording, or a calibration that is under way.
         """
+        if self._job is not None:
+            raise InputError("a calibration is under way")
         if self._robot is None:
             raise InputError(self._source.problem)
         parts = self._recording.take_parts()
+        self._bags = ", ".join(str(bag.folder) for bag in parts)
+        self._recording.reset()
+        self._job = Computation(partial(self._compute, self._robot, parts))
+        self._outcome = OK, f"calibrating from {self._bags}"
+
+    def _compute(self, robot: RobotDescription, parts: tuple[BackgroundWriter, ...]) -> tuple[CalibrationResult, str]:
+        """Calibration from bags, and its file; in a thread.
+
+        Raises:
+            RobotDynIdError: a recording that cannot be used, or a folder that cannot be written.
+        """
         reading = MessageReading(names=self._configuration.recorded_joints)
         recording = open_parts(wait_for_bags(parts), None, reading)
         trusted = self.settings.trust_urdf_mass
-        return calibrate_recordings(self._robot, [recording], self._configuration, trust_mass=trusted)
+        result = calibrate_recordings(robot, [recording], self._configuration, trust_mass=trusted)
+        return result, str(result.write(self._unused_folder())["file"])
+
+    def _conclude(self, job: Computation[tuple[CalibrationResult, str]]) -> None:
+        """Publish a calibration that has ended, or keep the reason for its failure."""
+        try:
+            result, file = job.result()
+            self._publish(file)
+        except RobotDynIdError as error:
+            self._outcome = ERROR, f"calibration failed: {error}; the recording stays in {self._bags}"
+        else:
+            warnings = [finding for finding in result.findings if finding.severity != "info"]
+            for line in format_findings(result.findings):
+                self.get_logger().info(line)
+            self._outcome = (WARN if warnings else OK), f"{_summary(result)}, in {file}"
+        for answer in self._requests:
+            self._answers.give(answer, self._outcome[0] != ERROR, self._outcome[1])
+        self._requests.clear()
 
     def _unused_folder(self) -> Path:
         """Folder for the files of a calibration: those of earlier ones stay."""
@@ -155,10 +172,9 @@ class GravityCalibrator(RobotNode):
 
     def _on_calibrate(self, request: Any, answer: Any) -> Any:
         self._recording.close_part()
-        reason = self._calibrate()
-        self._look()
-        answer.success, answer.message = not reason, reason or self._outcome[1] if self._outcome else ""
-        return answer
+        self._calibrate()
+        self._requests.append(answer)
+        return self._answers.defer(answer)
 
     def _on_reset(self, request: Any, answer: Any) -> Any:
         answer.message = f"{self._recording.reset()} messages left out; their bags stay in {self._folder}"
@@ -168,21 +184,24 @@ class GravityCalibrator(RobotNode):
     def _look(self) -> None:
         """Report the state."""
         self._recording.publish_status()
+        if self._job is not None and self._job.done:
+            job, self._job = self._job, None
+            self._conclude(job)
         if self._recording.failure:
-            self._condition.report(ERROR, self._recording.failure)
+            self.condition.report(ERROR, self._recording.failure)
         elif self._outcome is not None:
-            self._condition.report(*self._outcome)
+            self.condition.report(*self._outcome)
         elif self._robot is None:
             waits = self._source.problem.startswith("waiting")
-            self._condition.report(STALE if waits else ERROR, self._source.problem)
+            self.condition.report(STALE if waits else ERROR, self._source.problem)
         else:
             waiting = self._watch.waiting().replace("~/identify", "~/calibrate")
-            self._condition.report(OK, f"waits for {waiting}")
+            self.condition.report(OK, f"waits for {waiting}")
 
     def stop(self) -> bool:
-        """Finish the bags."""
+        """Finish the bags, and a calibration that is under way."""
         self._recording.end()
-        return self._recording.finished()
+        return self._recording.finished() and (self._job is None or self._job.done)
 
 
 def _summary(result: CalibrationResult) -> str:
@@ -190,8 +209,3 @@ def _summary(result: CalibrationResult) -> str:
     rows = zip(result.model.joint_names, result.found.gravity_rms, result.found.residual_rms, strict=True)
     parts = [f"{name} {100.0 * rest / size:.1f} %" for name, size, rest in rows if size > 0.0]
     return f"gravity calibrated from {result.found.residuals.shape[1]} holds; residual / gravity: {', '.join(parts)}"
-
-
-def main() -> int:
-    """Run the node."""
-    return run(GravityCalibrator)

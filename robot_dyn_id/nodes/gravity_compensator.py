@@ -4,24 +4,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from rcl_interfaces.msg import SetParametersResult
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.files.gravity import StoredGravity, parse_gravity, read_gravity
 from robot_dyn_id.loads.gravity_compensation import GravityCompensation, GravityLaw
 from robot_dyn_id.model.joint_values import make_joint_array
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.nodes.effort_node import EffortNode, timeout_parameter
+from robot_dyn_id.nodes.effort_node import EffortNode
+from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE, WARN
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
-from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, RELIABLE, SENSOR, STALE, WARN, Interface
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
-from robot_dyn_id.nodes.runtime.ros_parameters import changeable, path_parameter, ros_parameter
-from robot_dyn_id.nodes.runtime.running import run
+from robot_dyn_id.nodes.runtime.ros_parameters import changeable, latency_parameter, path_parameter, ros_parameter
 from robot_dyn_id.simulation.effort_control import EffortControl, slew_rates
 
 CALIBRATION = "gravity_calibration"
@@ -57,7 +56,7 @@ class GravityCompensatorSettings:
         0.05,
         4.0,
     )
-    timeout: float = timeout_parameter(0.1)
+    latency: float = latency_parameter()
     autostart: bool = autostart_parameter()
 
 
@@ -97,8 +96,6 @@ class GravityCompensator(EffortNode):
         self._drifting: tuple[str, ...] = ()
         if not self.settings.calibration:
             self.subscription(CALIBRATION, self._take_calibration)
-        self.add_on_set_parameters_callback(self._change)
-        self._scale: float = self.settings.scale
 
     def configure(self) -> None:
         """Read the calibration and the robot, as far as they are given.
@@ -141,7 +138,7 @@ class GravityCompensator(EffortNode):
             if self._control is None:
                 self._refused = f"calibration refused: {error}"
             else:  # an arm that is let go of falls
-                self._condition.refuse(f"calibration, the one in use stays: {error}")
+                self.refuse(f"calibration, the one in use stays: {error}")
         self._look()
 
     def _decide(self) -> None:
@@ -161,8 +158,8 @@ class GravityCompensator(EffortNode):
             gravity.check_rated(rated)
         places = self._order_of_command(names)
         if self._control is None or self._law is None:
-            self._law = GravityCompensation(gravity, self._scale)
-            self.take_control(self._law.make_control(rated, settings.ramp_time, settings.timeout))
+            self._law = GravityCompensation(gravity, self.settings.scale)
+            self.take_control(self._law.make_control(rated, settings.ramp_time, Latency(settings.latency).stale))
         else:
             self._law.replace(gravity)
             self._control.efforts.replace_rated(rated, slew_rates(gravity.model, rated))
@@ -183,16 +180,11 @@ class GravityCompensator(EffortNode):
             )
         return [names.index(name) for name in wanted]
 
-    def _change(self, parameters: list[Any]) -> SetParametersResult:
-        for parameter in parameters:  # the others are read-only
-            if parameter.name == "scale":
-                if not 0.0 <= parameter.value <= 1.0:  # rclpy accepts NaN in any range
-                    return SetParametersResult(successful=False, reason="scale must be within 0 and 1")
-                self._scale = float(parameter.value)
-                if self._law is not None and self._control is not None:
-                    self._law.scale = self._scale
-                    self._control.efforts.change()
-        return SetParametersResult(successful=True)
+    def follow_settings(self) -> None:
+        """Go over to another scale."""
+        if self._law is not None and self._control is not None and self._law.scale != self.settings.scale:
+            self._law.scale = self.settings.scale
+            self._control.efforts.change()
 
     def read_present_efforts(self, message: JointState) -> Array | None:
         """See `EffortNode`."""
@@ -201,7 +193,7 @@ class GravityCompensator(EffortNode):
         try:
             return self._order.read(message, ("effort",))[0]
         except InputError as error:
-            self._condition.refuse(f"joint state: {error}: the efforts begin at zero")
+            self.refuse(f"joint state: {error}: the efforts begin at zero")
             return None
 
     # --- condition
@@ -217,7 +209,7 @@ class GravityCompensator(EffortNode):
 
     def describe_commands(self) -> tuple[bytes, str]:
         """See `EffortNode`."""
-        text = f"compensates gravity, scale {self._scale:g}"
+        text = f"compensates gravity, scale {self.settings.scale:g}"
         if self._drifting:
             names = ", ".join(self._drifting)
             return WARN, f"{text}; may drift, as friction is below the error of the calibration: {names}"
@@ -233,8 +225,3 @@ class GravityCompensator(EffortNode):
         if self.internal_errors or not self.count_publishers("joint_states"):
             self.command_rest()
         return self._control is None or not self._control.releasing
-
-
-def main() -> int:
-    """Run the node."""
-    return run(GravityCompensator)

@@ -30,10 +30,10 @@ from robot_dyn_id.nodes.recording.identification_goals import IdentificationGoal
 from robot_dyn_id.nodes.recording.identification_job import IdentificationTask
 from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, make_folder, wait_for_bags
 from robot_dyn_id.nodes.runtime.computation import Computation
-from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, WARN, Diagnosis, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, WARN, Diagnosis
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
-from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings.background_writer import BackgroundWriter
@@ -379,8 +379,3 @@ class Identifier(RobotNode):
             if recording.lost_bag and self.end is None:
                 self.end = InputError(recording.lost_bag)
         return not self._goals.running and self._goals.server.settled
-
-
-def main() -> int:
-    """Run the node."""
-    return run(Identifier)

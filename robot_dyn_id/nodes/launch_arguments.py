@@ -32,6 +32,15 @@ def read_boolean(text: str) -> bool:
     return value
 
 
+def read_number(text: str) -> float:
+    """Read a launch argument that is a number.
+
+    Raises:
+        ValueError: the text is not one.
+    """
+    return float(text)
+
+
 @dataclass(frozen=True)
 class LaunchArgument:
     """An argument of launch files.
@@ -49,7 +58,7 @@ class LaunchArgument:
     choices: tuple[str, ...] = ()
 
 
-COMMON = ("robot", "params_file", "namespace", "use_sim_time", "log_level")
+COMMON = ("robot", "params_file", "namespace", "use_sim_time", "log_level", "composed")
 """Arguments that every launch file has."""
 
 ARGUMENTS: dict[str, LaunchArgument] = {
@@ -58,6 +67,14 @@ ARGUMENTS: dict[str, LaunchArgument] = {
     "namespace": LaunchArgument("", "Namespace of all nodes and topics; give each robot its own"),
     "use_sim_time": LaunchArgument("", "true: use /clock; empty: as set in the parameter file", read_boolean),
     "log_level": LaunchArgument("info", "Log level of all nodes", choices=("debug", "info", "warn", "error", "fatal")),
+    "composed": LaunchArgument(
+        "false", "true: all nodes in one process, with half of the memory; false: a process for each", read_boolean
+    ),
+    "latency": LaunchArgument(
+        "",
+        "Longest delay of a message that is tolerated [s], more on a busy computer; empty: as in the parameter file",
+        read_number,
+    ),
     "urdf": LaunchArgument("", "URDF or xacro file; empty: received on the topic robot_description"),
     "terms": LaunchArgument(
         "", "YAML file with friction, rotors and springs of the simulated robot; empty: those of the node parameters"

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actions that the launch files share: declare arguments, start a node, include another launch file."""
+"""Actions that the launch files share: declared arguments, start of a node, alone or with others in one process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ament_index_python.packages import get_package_share_directory
-from launch import LaunchContext
+from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction, Shutdown
 from launch.events.process import ProcessExited
 from launch.logging import get_logger
@@ -107,9 +110,86 @@ def share_path(*parts: str) -> str:
     return str(Path(get_package_share_directory(PACKAGE), *parts))
 
 
+def urdf_of_robot() -> list[Any]:
+    """Path of the URDF that the package has of the robot that the launch argument `robot` names."""
+    return [share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"]
+
+
 def include_launch_file(name: str) -> IncludeLaunchDescription:
     """Include a launch file of this package with all its arguments; defaults declared before have priority."""
     return IncludeLaunchDescription(share_path("launch", f"{name}.launch.py"))
+
+
+def describe(*actions: Any) -> LaunchDescription:
+    """Describe a launch: with `composed` true, all its nodes and those of files that it includes run together."""
+    return LaunchDescription([OpaqueFunction(function=_begin), *actions, OpaqueFunction(function=_start_together)])
+
+
+@dataclass
+class _Together:
+    """Command line of the process of a launch in which all nodes run, and number of the files that are being read."""
+
+    words: list[str] = field(default_factory=list)
+    depth: int = 0
+
+
+_together: WeakKeyDictionary[LaunchContext, _Together] = WeakKeyDictionary()
+
+
+def _begin(context: LaunchContext) -> None:
+    """Begin to read a launch file."""
+    _together.setdefault(context, _Together()).depth += 1
+
+
+def _start_together(context: LaunchContext) -> list[Node]:
+    """End a launch file; after the outermost one the process of all nodes is started, if there is one."""
+    together = _together[context]
+    together.depth -= 1
+    words, together.words = (together.words, []) if not together.depth else ([], together.words)
+    if not words:
+        return []
+    arguments = ["--ros-args", "--log-level", _text(context, "log_level"), *words]
+    return [Node(package=PACKAGE, executable="composed", arguments=arguments, output="screen", on_exit=_end_launch)]
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Executable, namespace, parameters and remappings of a node.
+
+    Attributes:
+        executable: name of the executable.
+        namespace: namespace; empty: the root.
+        file: file of parameters; empty: none.
+        values: parameters over those of the file.
+        remappings: pairs of names.
+    """
+
+    executable: str
+    namespace: str
+    file: str
+    values: Mapping[str, Any]
+    remappings: Sequence[tuple[str, str]]
+
+    def alone(self, context: LaunchContext) -> Node:
+        """The node in a process of its own."""
+        return Node(
+            package=PACKAGE,
+            executable=self.executable,
+            namespace=self.namespace,
+            parameters=[*([self.file] if self.file else []), dict(self.values)],
+            remappings=list(self.remappings),
+            ros_arguments=["--log-level", _text(context, "log_level")],
+            output="screen",
+            on_exit=_end_launch,
+        )
+
+    def words(self) -> list[str]:
+        """The same on the command line of `composed`."""
+        rules = [f"__ns:=/{self.namespace.lstrip('/')}"] if self.namespace else []
+        rules += [f"{old}:={new}" for old, new in self.remappings]
+        options = [("-r", rule) for rule in rules] + ([("--params-file", self.file)] if self.file else [])
+        options += [("-p", f"{name}:={json.dumps(value)}") for name, value in self.values.items()]  # JSON is YAML
+        return ["--node", self.executable, "--ros-args", *(word for option in options for word in option)]
 
 
 def start_node(
@@ -145,19 +225,17 @@ def start_node(
                     values[name] = read_argument(argument, text)
             else:
                 values[name] = texts.fill(value)
-        file = find_parameter_file(context)
-        return [
-            Node(
-                package=PACKAGE,
-                executable=executable,
-                namespace="/".join(part for part in (namespace, inner_namespace) if part),
-                parameters=[*([file] if file else []), values],
-                remappings=[(old, new.format_map(texts)) for old, new in remappings],
-                ros_arguments=["--log-level", _text(context, "log_level")],
-                output="screen",
-                on_exit=_end_launch,
-            )
-        ]
+        begun = _Start(
+            executable,
+            "/".join(part for part in (namespace, inner_namespace) if part),
+            find_parameter_file(context),
+            values,
+            [(old, new.format_map(texts)) for old, new in remappings],
+        )
+        if not read_argument("composed", _text(context, "composed")):
+            return [begun.alone(context)]
+        _together[context].words += begun.words()
+        return []
 
     return OpaqueFunction(function=start)
 

@@ -19,9 +19,9 @@ from robot_dyn_id.model.kinematics import trace_link
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription, find_root_link
 from robot_dyn_id.nodes.messages.message_types import find_message_class
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, OK, SENSOR, WARN, Diagnosis, Interface, RobotNode
-from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
-from robot_dyn_id.nodes.runtime.running import run
+from robot_dyn_id.nodes.runtime.diagnostics import OK, WARN, Diagnosis
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.ros_parameters import changeable, ros_parameter
 
 MARKERS = "visualization_msgs/msg/MarkerArray"
 
@@ -42,8 +42,8 @@ class MarkerPublisherSettings:
     """ROS parameters of the marker publisher."""
 
     link: str = ros_parameter("", "Link whose path is drawn; empty: the one that the last joint moves")
-    force_scale: float = ros_parameter(0.02, "Length of an arrow per force", "m/N", 1e-5, 10.0)
-    moment_scale: float = ros_parameter(0.1, "Length of an arrow per moment", "m/(N m)", 1e-5, 10.0)
+    force_scale: float = changeable(ros_parameter(0.02, "Length of an arrow per force", "m/N", 1e-5, 10.0))
+    moment_scale: float = changeable(ros_parameter(0.1, "Length of an arrow per moment", "m/(N m)", 1e-5, 10.0))
 
 
 class MarkerPublisher(RobotNode):
@@ -165,8 +165,3 @@ class MarkerPublisher(RobotNode):
         marker.header.frame_id = frame
         marker.pose.orientation.w = 1.0
         return marker
-
-
-def main() -> int:
-    """Run the node."""
-    return run(MarkerPublisher)

@@ -17,6 +17,7 @@ from std_srvs.srv import Trigger
 from robot_dyn_id.action import IdentifyPayload
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, MotionError, RobotDynIdError, UsageError
+from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.files.configuration import read_configuration
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.payload import read_payload
@@ -45,10 +46,10 @@ from robot_dyn_id.nodes.payload.goal import (
 from robot_dyn_id.nodes.payload.settings import PayloadSettings
 from robot_dyn_id.nodes.payload.wrist import STATUS
 from robot_dyn_id.nodes.recording.stream_recording import make_folder
+from robot_dyn_id.nodes.runtime.diagnostics import OK, WARN, Diagnosis
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, OK, SENSOR, WARN, Diagnosis, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
-from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.simulation.controllers import check_robot
@@ -139,7 +140,7 @@ class ArmInputs:
             )
         check_robot(self.arm, self.model.urdf)
         age = time.monotonic() - self._measured_at
-        if self.position is None or age > max(settings.timeout, 1.0):
+        if self.position is None or age > Latency(settings.latency).absence:
             raise InputError(f"no joint states on {node.resolve_topic_name('joint_states')}")
         mass = 0.0 if self.declared is None else self.declared.mass
         return settings.make_motion(self.arm, self.model, self.position, mass)
@@ -350,8 +351,3 @@ class PayloadIdentifier(ManagedNode):
         self._ending = True
         code = Result.INTERNAL_ERROR if self.internal_errors else Result.STOPPED
         return self._goals.stop(GoalEnd(code, "the node is ending"))
-
-
-def main() -> int:
-    """Run the node."""
-    return run(PayloadIdentifier)

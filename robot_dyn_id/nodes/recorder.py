@@ -17,9 +17,9 @@ from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.nodes.messages.enumerations import find_member
 from robot_dyn_id.nodes.recording.session import RecordingSession
 from robot_dyn_id.nodes.recording.status_topic import RecordingStatusTopic
-from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, WARN, Diagnosis, Interface, RobotNode
-from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter, topic_parameter
-from robot_dyn_id.nodes.runtime.running import run
+from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, WARN, Diagnosis
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.ros_parameters import changeable, path_parameter, ros_parameter, topic_parameter
 
 CHECK_PERIOD_S = 0.1
 """Time between two checks of publishers and writer [s]."""
@@ -52,7 +52,9 @@ class RecorderSettings:
     start: bool = ros_parameter(
         True, "Start recording immediately (the node exits on failure); false: wait for ~/start"
     )
-    max_duration: float = ros_parameter(0.0, "Maximum duration of a recording; 0: unlimited", "s", minimum=0.0)
+    max_duration: float = changeable(
+        ros_parameter(0.0, "Maximum duration of a recording; 0: unlimited", "s", minimum=0.0)
+    )
 
 
 class Recorder(RobotNode):
@@ -233,8 +235,3 @@ class Recorder(RobotNode):
         self._publish_status()
         answer.success, answer.message = True, "paused" if request.data else "recording"
         return answer
-
-
-def main() -> int:
-    """Run the node."""
-    return run(Recorder)

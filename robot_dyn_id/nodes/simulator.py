@@ -22,9 +22,8 @@ from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.model.urdf import RobotDescription, find_root_link
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import read_trajectory_points
-from robot_dyn_id.nodes.runtime.diagnostics import Condition
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, OK, RELIABLE, SENSOR, STALE, WARN, Interface, RobotNode
-from robot_dyn_id.nodes.runtime.running import run
+from robot_dyn_id.nodes.runtime.diagnostics import OK, STALE, WARN
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface, RobotNode
 from robot_dyn_id.nodes.simulated_controller import ACTION_TYPE, STATE_TYPE, WITHOUT_ACTION, SimulatedController
 from robot_dyn_id.nodes.simulator_settings import PARAMETERS, SimulatorSettings
 from robot_dyn_id.parameters import ParameterSet
@@ -211,7 +210,6 @@ class Simulator(RobotNode):
         self._every, self._nanoseconds = settings.ticks_per_message, round(1e9 / settings.rate)
         patience = RealTimePacer.IMPATIENCE if settings.clock else RealTimePacer.PATIENCE
         self._pace = RealTimePacer(self._nanoseconds, settings.factor, patience)
-        self._condition = Condition(self.get_logger())
         self._states = self.publisher("joint_states")
         self._clock_publisher = self.publisher("/clock") if settings.clock else None
         self._robot: SimulatedRobot | None = None
@@ -220,12 +218,12 @@ class Simulator(RobotNode):
         warm_up()
         self._commands = SimulatorCommands(self, self._end_trajectory)
         if settings.model == PARAMETERS:
-            self._condition.report(STALE, "waiting for identified_parameters")
+            self.condition.report(STALE, "waiting for identified_parameters")
             self.subscription("identified_parameters", self._take_parameters)
         elif settings.urdf:
             self._begin(settings.nominal(RobotDescription.from_file(settings.urdf)), publish=True)
         else:
-            self._condition.report(STALE, "waiting for robot_description")
+            self.condition.report(STALE, "waiting for robot_description")
             self.subscription("robot_description", self._take_description)
 
     # --- which robot
@@ -237,7 +235,7 @@ class Simulator(RobotNode):
             except UsageError as error:
                 self.end = error
             except InputError as error:
-                self._condition.refuse(f"robot_description: {error}")
+                self.refuse(f"robot_description: {error}")
 
     def _take_parameters(self, message: ParameterSetMsg) -> None:
         if self._robot is None:
@@ -247,14 +245,14 @@ class Simulator(RobotNode):
                 urdf = RobotDescription.from_file(file).text if file else parameters.robot.urdf
                 dynamics = make_usable_dynamics(parameters, urdf, parameters.robot.joint_names, needs_mass_matrix=True)
             except RobotDynIdError as error:
-                self._condition.refuse(f"identified_parameters: {error}")
+                self.refuse(f"identified_parameters: {error}")
                 return
             try:
                 self._begin(dynamics, publish=True)
             except UsageError as error:  # nothing that comes later would make the node's own parameters right
                 self.end = error
             except InputError as error:
-                self._condition.refuse(f"identified_parameters: {error}")
+                self.refuse(f"identified_parameters: {error}")
 
     def _begin(self, dynamics: Dynamics, publish: bool) -> None:
         """Place the robot, make what each tick needs, and start the timer."""
@@ -277,7 +275,7 @@ class Simulator(RobotNode):
         if publish:
             self._description = self.publisher("robot_description")
             self._description.publish(String(data=model.urdf))
-        self._robot = robot
+        self._robot, self.hardware_id = robot, model.name
         if self.settings.control != EFFORT:
             self._offer_controller(robot)
         self._report()
@@ -378,19 +376,14 @@ class Simulator(RobotNode):
         beyond, lost, self._lost = robot.plant.beyond_stops(), self._pace.lost - self._lost, self._pace.lost
         values = {"ticks": robot.ticks, "time left out [ms]": self._pace.lost // 1_000_000}
         if beyond:
-            self._condition.report(WARN, f"beyond the position limits: {', '.join(beyond)}", values)
+            self.condition.report(WARN, f"beyond the position limits: {', '.join(beyond)}", values)
         elif lost and not self._clock_publisher:  # else the time of all has only gone more slowly
-            self._condition.report(WARN, "the computer is too slow for this rate: time was left out", values)
+            self.condition.report(WARN, "the computer is too slow for this rate: time was left out", values)
         else:
-            self._condition.report(OK, robot.doing, values)
+            self.condition.report(OK, robot.doing, values)
 
     def destroy_node(self) -> None:
         """Leave the graph with the action."""
         if self._interfaces is not None:
             self._interfaces.destroy()
         super().destroy_node()
-
-
-def main() -> int:
-    """Run the node."""
-    return run(Simulator)

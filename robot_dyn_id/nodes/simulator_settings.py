@@ -11,6 +11,7 @@ import numpy as np
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.files.payload import read_payload
 from robot_dyn_id.files.term_values import read_term_values
 from robot_dyn_id.loads.payload import check_carrier, transform_parameters
@@ -18,7 +19,7 @@ from robot_dyn_id.model.joint_values import make_joint_array
 from robot_dyn_id.model.kinematics import find_placement_of
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter, topic_parameter
+from robot_dyn_id.nodes.runtime.ros_parameters import latency_parameter, path_parameter, ros_parameter, topic_parameter
 from robot_dyn_id.parameters import COMPENSATED_PARTS
 from robot_dyn_id.simulation.base_sensor import BaseSensor, WrenchErrors
 from robot_dyn_id.simulation.controllers import EffortGains
@@ -147,7 +148,7 @@ class SimulatorSettings:
     )
     bandwidth: float = ros_parameter(BANDWIDTH, "Bandwidth of the position controller", "rad/s", 1.0, 200.0)
     limit_effort: bool = ros_parameter(True, "Apply the effort limits of the URDF")
-    effort_timeout: float = ros_parameter(0.1, "Effort command timeout; zero effort is applied afterwards", "s", 0.001)
+    latency: float = latency_parameter()
     effort_wait: float = ros_parameter(
         0.0,
         "With clock, simulated time pauses while the latest effort command is older than this, for at most 10 s; "
@@ -293,7 +294,7 @@ class SimulatorSettings:
         actuation = Actuation(
             self.control,
             self.limit_effort,
-            self.effort_timeout,
+            Latency(self.latency).stale,
             self.bandwidth,
             self.brakes,
             self.robot_compensates,

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import sys
@@ -36,14 +35,14 @@ def has_failed(code: int, launch_ends: bool) -> bool:
     return code not in EXPECTED_EXIT_CODES and not (launch_ends and code == LOST_EXIT_CODE)
 
 
-def start(module: str) -> NoReturn:
+def start(name: str) -> NoReturn:
     """Load a node, run it, and end the process with its exit code.
 
     Loading takes a second, in which Ctrl-C would otherwise end amid some import with a traceback. There is nothing yet
     that would have to come to rest. Once it runs, `nodes.runtime.running` takes the signals.
 
     Args:
-        module: its name, such as `robot_dyn_id.nodes.torque_residual_monitor`.
+        name: its name, or that of the executable of several.
     """
     signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads wait actively
@@ -53,20 +52,22 @@ def start(module: str) -> NoReturn:
 
         check_middleware()
         check_domain()
-        code = int(importlib.import_module(module).main())
+        from robot_dyn_id.nodes.executables import run_executable
+
+        code = run_executable(name)
     except Exception as fault:  # while it loads; `nodes.runtime.running` reports what happens later
-        code = _failed(module, fault)
+        code = _failed(name, fault)
     # Only memory is left to be given back, which takes seconds on a busy computer; `ros2 launch` kills after five.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
 
 
-def _failed(module: str, fault: Exception) -> int:
+def _failed(name: str, fault: Exception) -> int:
     """Print why a node cannot be loaded; returns the exit code."""
     from robot_dyn_id.errors import RobotDynIdError
     from robot_dyn_id.faults import explain_setup_error, report_fault
 
     error = fault if isinstance(fault, RobotDynIdError) else explain_setup_error(fault) or report_fault(fault, sys.argv)
-    print(f"{module.rpartition('.')[2]}: {error}", file=sys.stderr)
+    print(f"{name}: {error}", file=sys.stderr)
     return error.exit_code

@@ -54,10 +54,27 @@ says so; an unknown name, a wrong type or a value out of range is refused with a
 Types are those of ROS 2. Arguments of the launch files, with defaults: `ros2 launch robot_dyn_id FILE --show-args`.
 
 Only one node of a full name (namespace and name) may run: a service such as `~/start` would reach either of two.
-The values `instance` and `process` in `diagnostics` distinguish them: the one that started later ends with exit code 3
+The values `instance` and `process` in `/diagnostics` distinguish them: the one that started later ends with exit code 3
 and names the process of the other. A node that has been silent for 2.5 s is ignored as the remains of a killed process,
 which the middleware removes after about 20 s. A node does not command a robot before it has checked for 1 s that no
 other node has its name; while two are running, `~/start` is refused and the excitation publisher stops the robot.
+
+Every launch file has the argument `composed`: true runs all its nodes in one process (executable `composed`), for a
+small computer. An identification or a calibration holds the other nodes of its process up, for a second at most: leave
+it false where efforts are commanded meanwhile.
+
+How late a computer may be is one parameter of all nodes that watch ages, `latency`, here L; launch files have it as an
+argument. All other limits follow from it:
+
+| limit | value |
+|---|---|
+| age of joint states, by arrival or by stamp, and of effort commands, that move a robot no more | L |
+| length of the segments of a motion, of which two may be late or lost before the robot brakes | 3 L |
+| time after which a segment is replaced by the next | L |
+| age of joint states that are stale for a node that only reports | 5 L |
+| age of all stamps that is a fault of the clocks when it lasts for 5 L | L; 10 L in simulated time |
+| jump of `/clock` ahead, which comes in bursts, that is a fault | 10 L |
+| age of joint states that do not show where a payload is to be identified | 10 L |
 
 Nodes that can move a robot are managed: they have the lifecycle states of ROS 2 (`ros2 lifecycle set /NODE` with
 `configure`, `activate`, `deactivate`, `cleanup` or `shutdown`) and move nothing unless they are active. With

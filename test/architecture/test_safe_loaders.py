@@ -77,7 +77,7 @@ EXCEPTIONS = {
         "robot_dyn_id/nodes/messages/message_types.py",
         "import of a name",
     ): "package of a message, service or action, whose name is checked",
-    ("robot_dyn_id/nodes/starting.py", "import of a name"): "a module that an executable of this package names",
+    ("robot_dyn_id/nodes/executables.py", "import of a name"): "a node of the list NODES",
     ("robot_dyn_id/excitation/design/optimizers.py", "import of a name"): "a module of a table in that file",
 }
 """File, what it uses, and why that runs no data."""

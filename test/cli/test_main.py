@@ -271,7 +271,7 @@ from robot_dyn_id.{module}
     [
         ("cli import main; sys.exit(main(['demo', '--out', sys.argv[1], '--json']))", "robot-dyn-id: "),
         (
-            "nodes.starting import start; start('robot_dyn_id.nodes.torque_residual_monitor')",
+            "nodes.starting import start; start('torque_residual_monitor')",
             "torque_residual_monitor: ",
         ),
     ],

@@ -33,7 +33,7 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
         "control": "effort",
         "brakes": "true",
         "limit_effort": "false",
-        "effort_timeout": "1.0",
+        "latency": "1.0",
         "viscous": "[2.0]",
     }
     scene = Commander(
@@ -49,15 +49,15 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
             law="computed_torque",
             bandwidth=4.0,
             start_droop=0.3,
-            timeout=10.0,
+            latency=10.0,
             robot_compensates="[none]",
         ),
     )
     world.until(lambda: scene.logged("commands efforts by the URDF's inertia"), what="start without a model")
     motion = {"period": 2.5, "periods": 2, "harmonics": 3, "acceleration": "[4.0]", "return_to_start": "false"}
-    motion.update(rehearsal="false", horizon=4.0)  # long pieces, which a busy machine does not make late
+    motion["rehearsal"] = "false"
     watched = {
-        "timeout": 10.0,
+        "latency": 1.5,  # long segments, which a busy machine does not make late
         "tracking_error": "[1.0]",
         "effort_scale": 0.0,
         "command_topic": "computed_torque_controller/joint_trajectory",

@@ -19,9 +19,9 @@ from support.processes import HANG_S, run_program
 from robot_dyn_id.cli import GROUPS, VERBS, main, make_parser, terminal
 from robot_dyn_id.cli.completion import SHELLS
 from robot_dyn_id.cli.examples import EXAMPLES
-from robot_dyn_id.cli.node import NODES
 from robot_dyn_id.cli.terminal import Terminal
 from robot_dyn_id.files.shared import find_shared_file
+from robot_dyn_id.nodes import NODES
 from robot_dyn_id.progress import Stage
 
 COLOR = re.compile(r"\x1b\[[0-9;]*3[0-7][0-9;]*m")

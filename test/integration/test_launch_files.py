@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,6 +24,7 @@ from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.excitation.settings import ExcitationSettings
+from robot_dyn_id.nodes.executables import split_command
 from robot_dyn_id.nodes.launch_arguments import (
     ARGUMENTS,
     COMMON,
@@ -124,7 +126,7 @@ def test_a_former_name_that_an_including_file_passes_is_warned_of(name):
 
 def test_boolean_arguments_are_read_as_such():
     rows = [row for node in NODES for row in list_ros_parameters(node.SETTINGS)]
-    booleans = {row.name for row in rows if isinstance(row.default, bool)} | {"use_sim_time", "compensate"}
+    booleans = {row.name for row in rows if isinstance(row.default, bool)} | {"use_sim_time", "compensate", "composed"}
     assert {name for name, item in ARGUMENTS.items() if item.read is read_boolean} == booleans & set(ARGUMENTS)
 
 
@@ -140,7 +142,17 @@ OWN_DEFAULTS = {
     "control": {"robot", "urdf"},
     "excite": {"recording"},
     "external_torque": {"rehearsal", "robot", "start", "urdf"},
-    "gravity_calibration": {"compensate", "recording", "rehearsal", "robot", "start", "terms", "urdf", "use_sim_time"},
+    "gravity_calibration": {
+        "latency",
+        "compensate",
+        "recording",
+        "rehearsal",
+        "robot",
+        "start",
+        "terms",
+        "urdf",
+        "use_sim_time",
+    },
     "gravity_compensation": set(),
     "gravity_robot": {"recording"},
     "logistic2r": {"identification_config", "law", "recording", "rehearsal", "robot", "start", "urdf", "use_sim_time"},
@@ -219,7 +231,7 @@ def test_a_real_so101_gets_no_parameter_that_only_its_simulator_may_have():
     """Long timeouts and no check of efforts belong to the launch file of the simulated arm."""
     for key, content in yaml.safe_load((ROOT / "config" / "so101.yaml").read_text()).items():
         if key != "/**/simulator":
-            assert content["ros__parameters"].keys().isdisjoint({"timeout", "horizon", "effort_scale"})
+            assert content["ros__parameters"].keys().isdisjoint({"latency", "effort_scale"})
 
 
 @pytest.mark.parametrize("name", ["iiwa", "panda", "planar3r", "ur"])
@@ -362,6 +374,37 @@ def test_the_genuine_launch_makes_the_nodes_of_a_launch_file(path):
     )
 
 
+def words_of(node):
+    """Words of the command line of a node that is started."""
+    return ["".join(part.text for part in word) for word in node.cmd if all(hasattr(part, "text") for part in word)]
+
+
+@genuine
+@pytest.mark.parametrize("path", LAUNCH, ids=name)
+def test_composed_the_same_nodes_are_in_one_process_with_the_same_parameters(path):
+    given = {
+        "robot": "planar3r",
+        "parameters": "some.yaml",
+        "namespace": "left",
+        "log_level": "debug",
+        "latency": "0.7",
+    }
+    alone, (together,) = visit(path, **given), visit(path, **given, composed="true")
+    own, parts = split_command(words_of(together))
+    assert together.node_executable == "composed" and own[-2:] == ["--log-level", "debug"]
+    assert [name for name, _ in parts] == [node.node_executable for node in alone]
+    for node, (_, words) in zip(alone, parts, strict=True):
+        options = list(pairwise(words))
+        assert ("-r", f"__ns:={node.expanded_node_namespace}") in options
+        for old, new in node.expanded_remapping_rules or ():
+            assert ("-r", f"{old}:={new}") in options
+        file = ROOT / "config" / "planar3r.yaml"
+        assert [Path(word).name for option, word in options if option == "--params-file"] == [file.name]
+        given_to = {"".join(part.text for part in key) for key in node._Node__parameters[-1]}
+        assert {word.partition(":=")[0] for option, word in options if option == "-p"} == given_to
+    assert any("latency:=0.7" in word for _, words in parts for word in words) == ("latency" in declared_in(path))
+
+
 @genuine
 @pytest.mark.parametrize("path", LAUNCH, ids=name)
 def test_a_configuration_that_is_not_there_ends_the_launch_before_any_node(path, tmp_path):
@@ -371,7 +414,7 @@ def test_a_configuration_that_is_not_there_ends_the_launch_before_any_node(path,
         InputError, match=r"robot:=absent: there is no .*absent.yaml; give params_file:=FILE, or one of"
     ):
         visit(path, robot="absent")
-    if path.name in ("excite.launch.py", "gravity_robot.launch.py", "robot.launch.py"):
+    if calls(path, "require_parameters"):
         with pytest.raises(InputError, match=r"no parameters for your robot: give params_file:=FILE"):
             visit(path)
     else:

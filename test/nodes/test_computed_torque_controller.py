@@ -33,10 +33,10 @@ from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 from robot_dyn_id.parameters import FitFor, urdf_hash
 from robot_dyn_id.simulation.controllers import Gains
 
-PATIENT = {"effort_timeout": "4.0", "clock": "true", "effort_wait": "0.02"}
+PATIENT = {"latency": "4.0", "clock": "true", "effort_wait": "0.02"}
 """Parameters of a simulator that waits for late efforts: feedback that is late on a busy computer is unstable."""
 
-START = {"law": "computed_torque", "bandwidth": "5.0", "start_droop": "0.3", "timeout": "1.0"}
+START = {"law": "computed_torque", "bandwidth": "5.0", "start_droop": "0.3", "latency": "1.0"}
 """Parameters of a controller that starts without a model."""
 
 DEEP_SENSOR = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -51,7 +51,7 @@ def test_gravity_compensation_floats_the_arm(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort", **PATIENT)
     limited = FitFor("gravity_compensation", "limited", 2.0, "N m", 1.0, ("held_out_error",), ("elbow",))
     scene.parameters.publish(message(altered(identified(), judgment={"fit_for": (limited,)})))
-    world.add(ComputedTorqueController, *ros_arguments(timeout="4.0", use_sim_time="true"))
+    world.add(ComputedTorqueController, *ros_arguments(latency="4.0", use_sim_time="true"))
     world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
     assert scene.logged("the model is fit for gravity_compensation: limited (elbow); see its report")
 
@@ -70,7 +70,7 @@ def test_the_arm_of_a_driver_that_adds_gravity_is_held_and_never_driven_upward(w
     """Refused while it is not known what the driver adds; with a statement, only friction and offsets are commanded."""
     scene = Scene(world, tmp_path, control="effort", robot_compensates="[gravity]", **PATIENT)
     scene.parameters.publish(unknown())
-    world.add(ComputedTorqueController, *ros_arguments(timeout="4.0", use_sim_time="true"))
+    world.add(ComputedTorqueController, *ros_arguments(latency="4.0", use_sim_time="true"))
     world.until(lambda: scene.logged("parameters refused: it is not known whether"), what="refusal")
     world.until(lambda: scene.level("computed_torque_controller")[0] == DiagnosticStatus.ERROR, what="diagnosis")
     assert "set robot_compensates" in scene.level("computed_torque_controller")[1]
@@ -89,7 +89,7 @@ def test_the_arm_of_a_driver_that_adds_gravity_is_held_and_never_driven_upward(w
 def test_a_statement_about_the_driver_that_contradicts_the_parameters_is_refused(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
     scene.parameters.publish(message(altered(identified(), effort={"robot_compensates": ("gravity",)})))
-    world.add(ComputedTorqueController, *ros_arguments(robot_compensates="[none]", timeout="4.0"))
+    world.add(ComputedTorqueController, *ros_arguments(robot_compensates="[none]", latency="4.0"))
     world.until(lambda: scene.logged("robot_compensates is [none] here and [gravity] in the parameter set"), what="why")
     assert not scene.efforts_heard
     scene.parameters.publish(unknown())
@@ -98,7 +98,7 @@ def test_a_statement_about_the_driver_that_contradicts_the_parameters_is_refused
 
 def test_computed_torque_follows_a_trajectory(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort", **PATIENT)
-    world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="4.0", use_sim_time="true"))
+    world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", latency="4.0", use_sim_time="true"))
     scene.parameters.publish(message())
     world.until(lambda: scene.logged("commands efforts by computed_torque"), what="controller")
     publisher = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
@@ -121,7 +121,7 @@ def test_gains_are_given_by_a_bandwidth_or_for_each_joint():
 
 def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is_commanded(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
-    world.add(ComputedTorqueController, *ros_arguments(timeout="4.0"))
+    world.add(ComputedTorqueController, *ros_arguments(latency="4.0"))
     world.until(lambda: scene.logged("waiting for identified_parameters"), what="waiting")
     scene.parameters.publish(other_robot())
     world.until(
@@ -167,7 +167,7 @@ def test_a_start_without_a_model_reports_that_the_limit_leaves_out_the_friction_
 @pytest.mark.parametrize("law", ["gravity_compensation", "computed_torque"])
 def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(world, tmp_path, law):
     scene = Scene(world, tmp_path, control="effort", **PATIENT)
-    world.add(ComputedTorqueController, *ros_arguments(law=law, timeout="4.0", use_sim_time="true"))
+    world.add(ComputedTorqueController, *ros_arguments(law=law, latency="4.0", use_sim_time="true"))
     scene.parameters.publish(message())
     world.until(lambda: scene.logged(f"commands efforts by {law}"), what="controller")
     broken = message()
@@ -258,7 +258,7 @@ def test_a_simulator_whose_own_parameters_do_not_fit_the_model_ends_with_the_rea
 def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_path):
     scene = Scene(world, tmp_path, effort_noise="[0.05]")
     residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
-    world.add(TorqueResidualMonitor, *ros_arguments(timeout="4.0"))
+    world.add(TorqueResidualMonitor, *ros_arguments(latency="0.8"))
     world.until(
         lambda: scene.level("torque_residual_monitor")[1] == "waiting for identified_parameters", what="waiting"
     )
@@ -301,9 +301,9 @@ def test_a_twin_with_presliding_friction_is_controlled_and_monitored(world, tmp_
     world.add(Simulator, *ros_arguments(urdf=urdf, **simulator))
     world.add(
         ComputedTorqueController,
-        *ros_arguments(law="computed_torque", bandwidth="10.0", timeout="4.0", use_sim_time="true"),
+        *ros_arguments(law="computed_torque", bandwidth="10.0", latency="4.0", use_sim_time="true"),
     )
-    world.add(TorqueResidualMonitor, *ros_arguments(timeout="60.0"))
+    world.add(TorqueResidualMonitor, *ros_arguments(latency="10.0"))
     follower = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
     ready = "commands efforts by computed_torque"
     world.until(lambda: residuals and any(ready in line.msg for line in log), what="nodes")
@@ -334,7 +334,7 @@ def test_what_is_waited_for_is_a_warning_after_five_seconds_only(world):
 @pytest.mark.real_time
 def test_control_c_ends_both_with_0():
     for module in ("computed_torque_controller", "torque_residual_monitor"):
-        code = f"import sys; from robot_dyn_id.nodes.{module} import main; sys.exit(main())"
+        code = f"import sys; from robot_dyn_id.nodes.executables import run_executable; sys.exit(run_executable('{module}'))"
         with child([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as process:
             assert "waiting for" in process.stderr.readline()
             process.send_signal(signal.SIGINT)
@@ -374,7 +374,7 @@ class Still:
         return any(words in line.msg for line in self.log)
 
     def status(self):
-        found = [s for m in self.diagnostics for s in m.status if s.name == "/computed_torque_controller"]
+        found = [s for m in self.diagnostics for s in m.status if s.name == "/computed_torque_controller: condition"]
         return (found[-1].level, found[-1].message) if found else (None, "")
 
     def settled(self, parameters):
@@ -389,7 +389,7 @@ def test_a_law_beyond_the_rating_is_limited_and_reported(world):
     arm = Still(world, identified())
     world.add(
         ComputedTorqueController,
-        *ros_arguments(law="computed_torque", bandwidth="100.0", timeout="0.5", start_time="0.0"),
+        *ros_arguments(law="computed_torque", bandwidth="100.0", latency="0.5", start_time="0.0"),
     )
     world.until(lambda: len(arm.efforts) > 10, what="efforts")
     angles = iter(np.linspace(0.4, 0.9, 100).tolist())
@@ -414,12 +414,12 @@ HOSTILE_STATES = {
 
 def test_hostile_joint_states_are_refused_and_the_controller_goes_on(world):
     arm = Still(world, identified())
-    node = world.add(ComputedTorqueController, *ros_arguments(timeout="1.0"))
+    node = world.add(ComputedTorqueController, *ros_arguments(latency="1.0"))
     world.until(lambda: arm.settled(identified()), what="efforts")
     for name, fields in HOSTILE_STATES.items():
-        before = node._condition._refused
+        before = node.refused
         arm.publish(**fields)
-        world.until(lambda before=before: node._condition._refused > before, what=name)
+        world.until(lambda before=before: node.refused > before, what=name)
     world.until(lambda: arm.settled(identified()), what="efforts after several in a row")
     heard = len(arm.efforts)
     world.until(lambda: len(arm.efforts) > heard + 20, what="efforts after them")
@@ -452,15 +452,15 @@ def test_hostile_trajectories_are_refused_by_controller_and_simulator(world, tmp
     (tmp_path / "arm.urdf").write_text(ARM)
     scene = Commander(world, tmp_path / "arm.urdf", "simulated")
     arm = Still(world, identified())
-    node = world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="2.0"))
+    node = world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", latency="2.0"))
     publisher = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
     world.until(lambda: publisher.get_subscription_count() and node._law.tracker is not None, what="controller")
     for one, words in hostile_trajectories(scene.names):
         for target, end in ((publisher, node), (scene.trajectories, scene.node)):
-            before = end._condition._refused
+            before = end.refused
             target.publish(one)
-            world.until(lambda before=before, end=end: end._condition._refused > before, what=words)
-            assert words in end._condition._refusal
+            world.until(lambda before=before, end=end: end.refused > before, what=words)
+            assert words in end.refusal
     efforts = np.array([command.data for command in arm.efforts])
     assert np.isfinite(efforts).all() and np.abs(efforts).max() <= RATED
     assert np.abs(scene.position).max() < 1e-3
@@ -473,11 +473,11 @@ def test_a_joint_without_a_rating_is_not_commanded_until_the_user_gives_one(worl
     parameters = altered(identified(), robot={"urdf": unrated, "urdf_sha256": urdf_hash(unrated)})
     world.probe.create_publisher(String, "robot_description", LATCHED).publish(String(data=unrated))
     arm.parameters.publish(message(parameters))
-    node = world.add(ComputedTorqueController, *ros_arguments(timeout="1.0"))
+    node = world.add(ComputedTorqueController, *ros_arguments(latency="1.0"))
     world.until(lambda: arm.logged("joint shoulder has no effort limit in the URDF (0)"), what="refusal")
     assert not arm.efforts
     world.remove(node)
-    world.add(ComputedTorqueController, *ros_arguments(timeout="1.0", effort_limit="[30.0]"))
+    world.add(ComputedTorqueController, *ros_arguments(latency="1.0", effort_limit="[30.0]"))
     world.until(lambda: arm.settled(parameters), what="efforts")
 
 
@@ -490,7 +490,7 @@ def test_the_last_effort_is_zero_whichever_way_the_controller_ends(world, way):
     arm = Still(world, identified(), process=True)
     broken = """
 import sys
-from robot_dyn_id.nodes.computed_torque_controller import main
+from robot_dyn_id.nodes.executables import run_executable
 from robot_dyn_id.simulation.model_law import ModelLaw
 right = ModelLaw.effort
 count = 0
@@ -502,7 +502,7 @@ def wrong(self, *state):
     return right(self, *state)
 if sys.argv.pop() == "exception":
     ModelLaw.effort = wrong
-sys.exit(main())
+sys.exit(run_executable("computed_torque_controller"))
 """
     with child([sys.executable, "-c", broken, way], stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -523,7 +523,7 @@ CONTROLLER = ComputedTorqueController.NAME
 
 def test_no_effort_is_commanded_before_the_controller_is_active(world):
     arm = Still(world, identified())
-    node = world.add(ComputedTorqueController, *ros_arguments(timeout="1.0", autostart="false"))
+    node = world.add(ComputedTorqueController, *ros_arguments(latency="1.0", autostart="false"))
     world.until(lambda: "unconfigured: no effort before the node is activated" in arm.status()[1], what="waiting")
     assert change(world, CONFIGURE, CONTROLLER)
     world.until(lambda: "inactive: no effort before the node is activated" in arm.status()[1], what="inactive")
@@ -544,7 +544,7 @@ def test_an_inactive_controller_fades_its_effort_out_and_commands_no_more(world,
     arm = Still(world, identified())
     weight = Dynamics.from_parameters(identified()).gravity(np.array(arm.position))
     assert np.abs(weight).max() > 1.0, "an arm without weight shows no jump"
-    world.add(ComputedTorqueController, *ros_arguments(law=law, timeout="1.0", start_time="0.4"))
+    world.add(ComputedTorqueController, *ros_arguments(law=law, latency="1.0", start_time="0.4"))
 
     def holds():
         return len(arm.efforts) and np.allclose(arm.efforts[-1].data, weight, atol=0.02 * np.abs(weight).max())
@@ -574,7 +574,7 @@ def test_an_inactive_controller_fades_its_effort_out_and_commands_no_more(world,
 
 def test_no_transition_lets_go_of_the_arm_in_one_step_while_the_effort_fades(world):
     arm = Still(world, identified())
-    node = world.add(ComputedTorqueController, *ros_arguments(timeout="1.0", start_time="1.5"))
+    node = world.add(ComputedTorqueController, *ros_arguments(latency="1.0", start_time="1.5"))
     weight = Dynamics.from_parameters(identified()).gravity(np.array(arm.position))
     largest = np.abs(weight).argmax()
     world.until(lambda: arm.settled(identified()), what="efforts")
@@ -594,7 +594,7 @@ def test_no_transition_lets_go_of_the_arm_in_one_step_while_the_effort_fades(wor
 def test_a_controller_that_is_configured_for_another_robot_uses_nothing_of_the_one_before(world):
     """Neither its model nor its rating: the parameters of the first robot do not move the second."""
     arm = Still(world, identified())
-    node = world.add(ComputedTorqueController, *ros_arguments(timeout="1.0"))
+    node = world.add(ComputedTorqueController, *ros_arguments(latency="1.0"))
     world.until(lambda: arm.settled(identified()), what="efforts")
     assert change(world, DEACTIVATE, CONTROLLER) and change(world, CLEANUP, CONTROLLER)
     world.until(lambda: not np.any(arm.efforts[-1].data) and node._law.dynamics is None, what="zero effort")

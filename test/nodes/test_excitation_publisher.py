@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 
@@ -26,6 +27,7 @@ from support.altered import altered
 from support.excitation_cell import ACCELERATION, ARM, HORIZON_S, MAIN, NAMES, QUICK, START, TIMEOUT_S, VELOCITY, Cell
 from support.follower import PERIOD_S, Follower
 from support.joint_state_faults import FAULTS, disturbed, frozen, hostile_joint_states, not_a_number, silent
+from support.processes import HANG_S
 from support.ros_world import ros_arguments
 from support.simulator_scene import seconds
 from trajectory_msgs.msg import JointTrajectory
@@ -45,7 +47,7 @@ from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE
 from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.workflow import excitation_session
 
-HORIZONS = pytest.mark.parametrize("horizon", [HORIZON_S, 0.0], ids=["pieces", "whole"])
+SEGMENTS = pytest.mark.parametrize("segments", ["true", "false"], ids=["pieces", "whole"])
 
 
 def vanish(world, node):
@@ -62,9 +64,9 @@ def ready(world, **options):
 # --- what it is there for ----------------------------------------------------------------------------------------
 
 
-@HORIZONS
-def test_it_moves_only_on_request_and_then_through_the_whole_excitation(world, horizon):
-    cell = ready(world, horizon=horizon, order=["joint3", "joint1", "joint7", "joint5", "joint6", "joint4", "joint2"])
+@SEGMENTS
+def test_it_moves_only_on_request_and_then_through_the_whole_excitation(world, segments):
+    cell = ready(world, segments=segments, order=["joint3", "joint1", "joint7", "joint5", "joint6", "joint4", "joint2"])
     world.wait(0.5)
     assert cell.follower.received == []
     cell.running().until(Status.DONE)
@@ -94,8 +96,8 @@ def test_it_returns_to_where_it_stood(world):
     assert np.allclose(cell.follower.q, START, atol=1e-6)
 
 
-def test_without_a_horizon_the_whole_motion_is_one_message_for_a_trajectory_controller(world):
-    cell = ready(world, horizon=0.0).running()
+def test_without_segments_the_whole_motion_is_one_message_for_a_trajectory_controller(world):
+    cell = ready(world, segments="false").running()
     ((_, message),) = cell.follower.received
     assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)
     times = [point.time_from_start.sec + point.time_from_start.nanosec * 1e-9 for point in message.points]
@@ -138,7 +140,7 @@ def test_the_robot_follows_pieces_as_it_follows_the_whole_motion(world):
 
 
 def test_sequential_sines_move_one_joint_after_the_other(world):
-    cell = ready(world, form="sequential_sine", period=0.2, periods=1, amplitude_share=0.2, horizon=0.0)
+    cell = ready(world, form="sequential_sine", period=0.2, periods=1, amplitude_share=0.2, segments="false")
     cell.running(progress=0.0).until(Status.DONE)
     approach = len([None for status in cell.statuses if status.state == Status.APPROACHING])
     assert approach
@@ -165,7 +167,7 @@ def file(tmp_path):
 
 
 def test_a_trajectory_file_is_executed_slower_and_smaller_on_request(world, file):
-    cell = ready(world, trajectory=file, speed_scale=0.75, amplitude_scale=0.5, horizon=0.0)
+    cell = ready(world, trajectory=file, speed_scale=0.75, amplitude_scale=0.5, segments="false")
     cell.running().until(Status.DONE)
     assert cell.statuses[-1].duration == pytest.approx(4.0)
     motion = read_trajectory(file).excitation
@@ -231,7 +233,7 @@ def test_only_a_new_model_of_this_robot_starts_the_next_run(world, tmp_path):
     world.keep_time()
     follower = world.add(lambda **o: Follower(names, np.full(len(names), 0.1), **o))
     log = world.heard(Log, "/rosout", RELIABLE)
-    options = {"start": "true", "runs": 2, "periods": 1, "horizon": 0.0, "allow_unchecked_collisions": "true"}
+    options = {"start": "true", "runs": 2, "periods": 1, "segments": "false", "allow_unchecked_collisions": "true"}
     cell = Cell(world, urdf=tmp_path / "arm.urdf", follower=False, **options)
     models = world.probe.create_publisher(ParameterSet, "identified_parameters", LATCHED)
     cell.until(Status.DONE)
@@ -266,9 +268,9 @@ def test_a_stop_before_all_is_ready_takes_the_start_by_parameter_back(world):
     assert cell.state == Status.READY
 
 
-@HORIZONS
-def test_stop_brakes_and_a_new_start_begins_again(world, horizon):
-    cell = ready(world, horizon=horizon).running()
+@SEGMENTS
+def test_stop_brakes_and_a_new_start_begins_again(world, segments):
+    cell = ready(world, segments=segments).running()
     assert cell.call("stop").success
     cell.until(Status.READY)
     assert cell.reason == "stopped as requested"
@@ -296,9 +298,9 @@ def test_stops_just_after_the_start_are_sent_and_leave_the_robot_where_the_node_
         world.until(lambda: supervisor.phase == Phase.READY)
 
 
-@HORIZONS
-def test_a_pause_brakes_and_goes_on_from_where_it_was(world, horizon):
-    cell = ready(world, horizon=horizon).running()
+@SEGMENTS
+def test_a_pause_brakes_and_goes_on_from_where_it_was(world, segments):
+    cell = ready(world, segments=segments).running()
     assert not cell.call("start").success
     assert cell.call("pause", SetBool.Request(data=True)).success
     cell.until(Status.PAUSED)
@@ -317,10 +319,10 @@ def test_a_pause_brakes_and_goes_on_from_where_it_was(world, horizon):
 # --- when in doubt -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("fault", "horizon"), list(zip(FAULTS, (HORIZON_S, 0.0) * 3, strict=True)))
-def test_faults_of_every_channel_stop_within_200_ms_and_rest_within_v_over_a(world, horizon, fault):
+@pytest.mark.parametrize(("fault", "segments"), list(zip(FAULTS, ("true", "false") * 3, strict=True)))
+def test_faults_of_every_channel_stop_within_200_ms_and_rest_within_v_over_a(world, segments, fault):
     """After the timeout, where nothing new comes; all faults in all phases: `excitation/execution/test_supervision.py`."""
-    cell = ready(world, horizon=horizon)
+    cell = ready(world, segments=segments)
     inject, words = FAULTS[fault]
     cell.running()
     began, before = cell.follower.time, len(cell.follower.received)
@@ -431,9 +433,9 @@ class SimulatedClock(Node):
             self.topic.publish(self.message)
 
 
-@HORIZONS
-def test_simulated_time_is_followed_and_its_halt_is_silence(world, horizon):
-    cell = Cell(world, follower=False, horizon=horizon, use_sim_time="true")
+@SEGMENTS
+def test_simulated_time_is_followed_and_its_halt_is_silence(world, segments):
+    cell = Cell(world, follower=False, segments=segments, use_sim_time="true")
     cell.follower = world.add(lambda **o: Follower(NAMES, START, **o), "-p", "use_sim_time:=true")
     world.until(lambda: "/clock has no publisher" in cell.reason or "no joint states" in cell.reason)
     assert not cell.call("start").success
@@ -467,11 +469,11 @@ class TwoClocks(Node):
             topic.publish(message)
 
 
-@pytest.mark.parametrize(("ahead", "horizon"), [(10.0, HORIZON_S), (2e9, 0.0), (-10.0, HORIZON_S)])
-def test_a_clock_that_jumps_leaves_a_robot_at_rest_within_the_time_of_braking(world, ahead, horizon):
+@pytest.mark.parametrize(("ahead", "segments"), [(10.0, "true"), (2e9, "false"), (-10.0, "true")])
+def test_a_clock_that_jumps_leaves_a_robot_at_rest_within_the_time_of_braking(world, ahead, segments):
     """Measured on its joint states, from the jump on."""
     clock, times = world.add(TwoClocks), ("-p", "use_sim_time:=true")
-    cell = Cell(world, follower=False, horizon=horizon, use_sim_time="true", periods=20)
+    cell = Cell(world, follower=False, segments=segments, use_sim_time="true", periods=20)
     cell.follower = world.add(lambda **o: Follower(NAMES, START, **o), *times, "-r", "/clock:=/robot/clock")
     cell.running(progress=0.5)
     begun, clock.ahead = len(cell.follower.history), ahead
@@ -495,7 +497,7 @@ def test_a_clock_that_jumps_leaves_a_robot_at_rest_within_the_time_of_braking(wo
 def test_a_stop_succeeds_only_when_joint_states_show_rest(world, monkeypatch):
     """The controller hears nothing, and the robot goes on along its whole motion; then it hears the next braking."""
     monkeypatch.setattr(excitation_session, "RELEASE_TIME_S", 1.0)
-    cell = ready(world, horizon=0.0, periods=20)
+    cell = ready(world, segments="false", periods=20)
     assert cell.call("stop").success, "a robot at rest"
     cell.running().follower.deaf = True
     answer = cell.call("stop")
@@ -518,15 +520,15 @@ def test_what_the_robot_stamps_by_another_clock_is_refused(world):
     cell = ready(world)
 
     def shift(message):
-        message.header.stamp.sec -= 5
+        message.header.stamp.sec -= 8
         return message
 
     cell.follower.disturb = shift
     cell.until(Status.WAITING)
-    assert re.match(r"the stamps of the joint states are 5(\.0\d)? s behind this node's clock: synchron", cell.reason)
+    assert re.match(r"the stamps of the joint states are 8(\.0\d)? s behind this node's clock: synchron", cell.reason)
     assert not cell.call("start").success
     world.remove(cell.node)
-    Cell(world, follower=False, horizon=0.0).until(Status.READY)
+    Cell(world, follower=False, segments="false").until(Status.READY)
 
 
 def test_a_node_that_was_halted_commands_no_jump(world):
@@ -579,11 +581,11 @@ def test_a_node_that_is_held_up_within_a_tick_commands_no_jump(world):
 
 def test_the_rest_of_a_robot_that_has_left_is_not_awaited(world):
     """As Ctrl-C on a launch file ends a simulated robot first."""
-    cell = ready(world, periods=20).running()
+    cell = ready(world, periods=20, latency=2.0 * TIMEOUT_S).running()
     world.executor.remove_node(cell.follower)
     world._nodes.remove(cell.follower)
     cell.follower.destroy_node()
-    world.within(0.8 * TIMEOUT_S, cell.node.stop, "the end of the node")
+    world.within(1.6 * TIMEOUT_S, cell.node.stop, "the end of the node")
 
 
 # --- messages that make no sense ----------------------------------------------------------------------------------
@@ -683,11 +685,11 @@ def test_the_robot_description_may_come_late_broken_and_again(world):
             "gives 8 points per period of the fastest wave in the motion, fewer than 10: make it at least",
         ),
         (
-            {"periods": 2000, "horizon": 0.0},
+            {"periods": 2000, "segments": "false"},
             UsageError,
             r"a trajectory of 2000 s has 200000 points at 100 Hz, more than 36\d{3}: lower",
         ),
-        ({"horizon": 0.01}, UsageError, "parameter horizon is 0.01 s: make it 0 or at least 0.05 s"),
+        ({"latency": 0.01}, UsageError, "latency must be within 0.02 and 10"),
         ({"recording": "maybe"}, UsageError, "recording must be one of auto, required, ignore"),
         ({"jerk": "[0.0]"}, UsageError, "jerk must be at least 0.001"),
         ({"effort_limit": "[1.0, 2.0]"}, UsageError, "effort_limit has 2 values, expected 1 or one for each of joint1"),
@@ -947,3 +949,24 @@ def test_an_interrupt_in_every_phase_leaves_the_robot_at_rest(world, phase):
     finally:
         process.kill()
         process.communicate()
+
+
+def test_joint_states_are_handled_while_a_motion_is_planned_and_hundreds_of_requests_arrive(world):
+    cell = ready(world, periods=200)
+    supervisor, planned = cell.node._session.supervisor, threading.Event()
+    supervisor.obstruction = lambda motion: "" if planned.wait(HANG_S) else "the test hangs"
+    client = world.probe.create_client(Trigger, "excitation_publisher/start")
+    world.until(client.service_is_ready)
+    first = client.call_async(Trigger.Request())
+    world.until(lambda: cell.node._session.planning, what="a plan")
+    heard = supervisor.feedback.at.steady
+    assert {cell.call("start").message for _ in range(200)} == {"another motion is being planned"}
+    world.until(lambda: supervisor.feedback.at.steady > heard + 0.1, what="joint states")
+    assert not first.done() and cell.follower.received == []
+    planned.set()
+    world.until(first.done)
+    assert first.result().success
+    cell.until(Status.RUNNING)
+    assert {cell.call("start").message for _ in range(200)} == {"the robot is still moving"}
+    assert cell.state == Status.RUNNING and cell.call("stop").success
+    assert Status.FAULT not in [one.state for one in cell.statuses]

@@ -52,7 +52,7 @@ class Stage:
     def start(self, **parameters):
         node = self.world.add(
             ExternalTorqueEstimator,
-            *ros_arguments(quiet=str(QUIET), timeout="60.0", expected_moment="0.0", **parameters),
+            *ros_arguments(quiet=str(QUIET), latency="10.0", expected_moment="0.0", **parameters),
         )
         self.models.publish(message())
         self.world.until(lambda: self.states.get_subscription_count(), what="the estimator's topic")
@@ -84,7 +84,12 @@ class Stage:
     @property
     def status(self):
         return next(
-            (s for m in reversed(self.diagnostics) for s in m.status if s.name == "/external_torque_estimator"),
+            (
+                s
+                for m in reversed(self.diagnostics)
+                for s in m.status
+                if s.name == "/external_torque_estimator: condition"
+            ),
             DiagnosticStatus(),
         )
 
@@ -128,11 +133,11 @@ def test_hostile_joint_states_a_new_model_and_a_reset(world):
     node = stage.start()
     stage.play(14.0)
     for fields in ({"effort": [np.nan] * 3}, {"effort": [1e308] * 3}, {"position": [np.nan] * 3}, {"effort": []}):
-        state, before = stage.state(stage.next), node._condition._refused
+        state, before = stage.state(stage.next), node.refused
         for name, value in fields.items():
             setattr(state, name, value)
         stage.states.publish(state)
-        world.until(lambda before=before: node._condition._refused > before, what=str(fields))
+        world.until(lambda before=before: node.refused > before, what=str(fields))
     stage.play(15.0)
     assert all(np.isfinite(one.torque).all() for one in stage.torques) and stage.torques[-1].learning == 0.0
     stage.play(15.5, push=True)
@@ -150,7 +155,7 @@ def test_hostile_joint_states_a_new_model_and_a_reset(world):
 
 def test_states_that_stop_and_a_model_of_another_robot_are_reported(world):
     stage = Stage(world)
-    node = world.add(ExternalTorqueEstimator, *ros_arguments(quiet="12.0", timeout="0.5"))
+    node = world.add(ExternalTorqueEstimator, *ros_arguments(quiet="12.0", latency="0.1"))
     world.until(lambda: stage.status.message == "waiting for identified_parameters", what="waiting")
     assert not world.call(Trigger, "external_torque_estimator/reset").success
     stage.models.publish(message())

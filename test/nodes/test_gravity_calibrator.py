@@ -65,7 +65,7 @@ class Arm:
         self.report(ExcitationStatus.DONE, complete=True)
 
     def says(self, words, level=None):
-        statuses = [s for m in self.diagnostics for s in m.status if s.name == f"/{NODE}"]
+        statuses = [s for m in self.diagnostics for s in m.status if s.name == f"/{NODE}: condition"]
         return bool(statuses) and words in statuses[-1].message and level in (None, statuses[-1].level)
 
 

@@ -58,7 +58,7 @@ class Arm(Commander):
             "publish_rate": "50.0",
             "control": "either",
             "limit_effort": "false",
-            "effort_timeout": "1.0",
+            "latency": "1.0",
             "initial_position": "[0.3, 0.4, -0.5]",
         }
         super().__init__(world, files / "arm.urdf", **{**truth, **parameters})
@@ -74,7 +74,7 @@ class Arm(Commander):
         return np.array([np.linalg.norm(message.data) for message in self.efforts_heard])
 
     def level(self):
-        statuses = [s for m in self.diagnostics for s in m.status if s.name == f"/{NODE}"]
+        statuses = [s for m in self.diagnostics for s in m.status if s.name == f"/{NODE}: condition"]
         return (statuses[-1].level, statuses[-1].message) if statuses else (None, "")
 
     def compensated(self, scale=1.0):
@@ -93,7 +93,7 @@ def test_the_arm_stays_where_it_is_put_and_is_released_by_a_ramp(world, files):
     arm = Arm(world, files)
     begin = arm.position
     node = world.add(
-        GravityCompensator, *ros_arguments(urdf=files / "arm.urdf", calibration=files / "gravity.yaml", timeout=1.0)
+        GravityCompensator, *ros_arguments(urdf=files / "arm.urdf", calibration=files / "gravity.yaml", latency=1.0)
     )
     world.until(arm.compensated, what="gravity in drive units")
     arm.passes(2.0)
@@ -112,7 +112,7 @@ def test_the_arm_stays_where_it_is_put_and_is_released_by_a_ramp(world, files):
 def test_its_end_is_a_ramp_where_joint_states_have_another_name(world, files):
     """rclpy counts publishers of the name without remapping: none, and without joint states it must end at once."""
     arm = Arm(world, files, namespace="robot")
-    given = ros_arguments(urdf=files / "arm.urdf", calibration=files / "gravity.yaml", timeout=1.0)
+    given = ros_arguments(urdf=files / "arm.urdf", calibration=files / "gravity.yaml", latency=1.0)
     remappings = [word for name in ("joint_states", "effort_command") for word in ("-r", f"{name}:=robot/{name}")]
     node = world.add(GravityCompensator, *given, *remappings)
     world.until(arm.compensated, what="gravity in drive units")
@@ -142,7 +142,7 @@ def test_calibrations_come_by_topic_and_those_of_other_robots_are_refused(world,
     arm = Arm(world, files)
     text = (files / "gravity.yaml").read_text()
     calibrations = world.probe.create_publisher(String, CALIBRATION, LATCHED)
-    world.add(GravityCompensator, *ros_arguments(timeout=1.0))
+    world.add(GravityCompensator, *ros_arguments(latency=1.0))
     calibrations.publish(String(data=text.replace("urdf_sha256: ", "urdf_sha256: 0")))
     world.until(lambda: "another robot: another URDF" in arm.level()[1], what="another URDF")
     calibrations.publish(String(data="robot: none"))
@@ -181,7 +181,7 @@ def test_the_efforts_have_the_order_of_the_controller(world, files):
     names = MODEL.joint_names[::-1]
     world.add(
         GravityCompensator,
-        *ros_arguments(calibration=files / "gravity.yaml", joints=f"[{', '.join(names)}]", timeout=1.0, ramp_time=0.05),
+        *ros_arguments(calibration=files / "gravity.yaml", joints=f"[{', '.join(names)}]", latency=1.0, ramp_time=0.05),
     )
     true = TRUTH.effort(arm.position[:, None])[::-1, 0]
     world.until(
@@ -194,7 +194,7 @@ def test_a_calibration_that_is_refused_is_not_the_one_of_the_next_configuration(
     text = (files / "gravity.yaml").read_text()
     node._take_calibration(String(data=text))
     node._take_calibration(String(data=re.sub("residual_rms: ", "residual_rms: 1000000", text)))
-    assert "residual" in node._condition._refusal
+    assert "residual" in node.refusal
     for transition in (DEACTIVATE, CLEANUP, CONFIGURE, ACTIVATE):
         assert change(world, transition, NODE)
     assert node._control is not None and node._law.law.by_joint.any()
@@ -221,7 +221,7 @@ def test_the_documented_order_does_not_let_the_arm_fall(world, files):
     arm = Arm(world, files)
     begin, controller = arm.position, Switched(world, arm)
     remapping = "effort_command:=forward_effort_controller/commands"
-    given = ros_arguments(calibration=files / "gravity.yaml", timeout=1.0, autostart="false")
+    given = ros_arguments(calibration=files / "gravity.yaml", latency=1.0, autostart="false")
     world.add(GravityCompensator, *given, "-r", remapping)
     steps = re.findall(r"^ *ros2 (?:control|lifecycle) .*", PAGE.read_text(), re.MULTILINE)
     for step in steps:

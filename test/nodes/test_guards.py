@@ -70,8 +70,8 @@ def same_stamp(joints):
 
 
 STATES = {
-    "no message for `timeout`": lambda joints: None,
-    "stamp older than `timeout`": lambda joints: joints.state(-2.0 * TIMEOUT),
+    "no message for `latency`": lambda joints: None,
+    "stamp older than `latency`": lambda joints: joints.state(-2.0 * TIMEOUT),
     "same stamp as before": same_stamp,
     "stamp before the previous one": lambda joints: joints.state(-0.02 - 2.0 * (joints.now - 0.05)),
     "joint missing": lambda joints: joints.state(name=["shoulder", "elbow", "hand"]),
@@ -120,7 +120,7 @@ def test_efforts_end_as_the_table_states(name):
                 assert guard.refusal == str(error)
         silent = silent or guard.silent(now)
     outcome = "refused" if guard.fault else ("left out" if guard.refusal else "silent") if silent else "used"
-    old = name == "stamp older than `timeout`"  # which is a fault and silence
+    old = name == "stamp older than `latency`"  # which is a fault and silence
     assert table()[name][1].startswith("left out" if old and silent else outcome)
 
 

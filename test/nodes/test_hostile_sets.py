@@ -85,8 +85,8 @@ def test_bytes_that_are_no_set_are_refused_input(name):
 
 def test_an_arm_is_held_while_another_model_is_prepared(world, tmp_path, monkeypatch):
     """Prepared is the other model when 100 more efforts by the one in use have been heard: never, if it halts them."""
-    scene = Scene(world, tmp_path, control="effort", effort_timeout="4.0", brakes="true")
-    controller = world.add(ComputedTorqueController, *ros_arguments(timeout="4.0"))
+    scene = Scene(world, tmp_path, control="effort", latency="4.0", brakes="true")
+    controller = world.add(ComputedTorqueController, *ros_arguments(latency="4.0"))
     scene.parameters.publish(message())
     world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
     world.until(lambda: scene.efforts_heard, what="efforts")
@@ -107,11 +107,11 @@ def test_an_arm_is_held_while_another_model_is_prepared(world, tmp_path, monkeyp
 
 def test_hostile_sets_move_nothing_and_end_no_node(world, tmp_path):
     """Every hostile set against a controller, a monitor and a simulator that run: the model in use stays."""
-    scene = Scene(world, tmp_path, control="effort", effort_timeout="4.0", brakes="true")
+    scene = Scene(world, tmp_path, control="effort", latency="4.0", brakes="true")
     residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
     controller, monitor = (
-        world.add(ComputedTorqueController, *ros_arguments(timeout="4.0")),
-        world.add(TorqueResidualMonitor, *ros_arguments(timeout="60.0")),
+        world.add(ComputedTorqueController, *ros_arguments(latency="4.0")),
+        world.add(TorqueResidualMonitor, *ros_arguments(latency="10.0")),
     )
     twin = world.add(
         Simulator,
@@ -122,10 +122,10 @@ def test_hostile_sets_move_nothing_and_end_no_node(world, tmp_path):
     )
     nodes = (controller, monitor, twin)
     for name in HOSTILE:
-        before = [node._condition._refused for node in nodes[1:]]
+        before = [node.refused for node in nodes[1:]]
         scene.parameters.publish(hostile(name))
         world.until(
-            lambda before=before: all(n._condition._refused > b for n, b in zip(nodes[1:], before, strict=True)),
+            lambda before=before: all(n.refused > b for n, b in zip(nodes[1:], before, strict=True)),
             what=name,
         )
         world.until(lambda name=name: re.search(HOSTILE[name][1], controller._refused), what=name)
@@ -134,24 +134,24 @@ def test_hostile_sets_move_nothing_and_end_no_node(world, tmp_path):
     world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
     world.until(lambda: residuals, what="monitor")
     for name in HOSTILE:
-        before = [node._condition._refused for node in (controller, monitor)]
+        before = [node.refused for node in (controller, monitor)]
         scene.parameters.publish(hostile(name))
         world.until(
-            lambda before=before: all(n._condition._refused > b for n, b in zip(nodes[:2], before, strict=True)),
+            lambda before=before: all(n.refused > b for n, b in zip(nodes[:2], before, strict=True)),
             what=name,
         )
     for name, damage in DAMAGED.items():
-        before = [node._condition._refused for node in (controller, monitor)]
+        before = [node.refused for node in (controller, monitor)]
         scene.parameters.publish(damage(bytes(serialize_message(message()))))
         world.until(
-            lambda before=before: all(n._condition._refused > b for n, b in zip(nodes[:2], before, strict=True)),
+            lambda before=before: all(n.refused > b for n, b in zip(nodes[:2], before, strict=True)),
             what=name,
         )
-        assert "damaged" in controller._condition._refusal
+        assert "damaged" in controller.refusal
     world.remove(monitor)  # to which the arm is only another one
-    before = controller._condition._refused
+    before = controller.refused
     scene.parameters.publish(heavy())
-    world.until(lambda: controller._condition._refused > before, what="heavy arm")
+    world.until(lambda: controller.refused > before, what="heavy arm")
     world.until(lambda: "above the rated" in scene.values("computed_torque_controller")["last refused"], what="reason")
     scene.passes(0.3)
     assert scene.level("computed_torque_controller") == (

@@ -16,7 +16,7 @@ from robot_dyn_id.nodes.tables import NODES
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 
 TYPES = {
-    "/" + interface.name: interface.type
+    "/" + interface.name.lstrip("/"): interface.type
     for node in NODES
     for interface in (*node.INTERFACES, DIAGNOSTICS)
     if interface.kind == PUBLISHES

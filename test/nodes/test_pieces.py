@@ -37,11 +37,10 @@ def test_an_excitation_in_pieces_is_followed_to_its_end(world, simulator, publis
         ExcitationPublisher,
         parameters={
             "urdf": str(ARM),
-            "horizon": 6.0,
             "rehearsal": False,
             "period": 8.0,
             "velocity_scale": 0.05,
-            "timeout": 5.0,
+            "latency": 2.0,
             "acceleration": [10.0],
             **publisher,
         },

@@ -63,7 +63,7 @@ def small_disk(folder):
 
 def test_a_full_disk_of_the_recorder_brakes_and_refuses_the_next_start(world, tmp_path):
     before, options, words = small_disk(tmp_path)
-    code = "import sys\nfrom robot_dyn_id.nodes.recorder import main\nsys.exit(main())"
+    code = "import sys\nfrom robot_dyn_id.nodes.executables import run_executable\nsys.exit(run_executable('recorder'))"
     command = [*before, sys.executable, "-c", code, "--ros-args", "-p", f"folder:={tmp_path / 'bag'}"]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, **options)
     try:

@@ -40,7 +40,8 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dyn_id.cli import main
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.nodes.recorder import Recorder
-from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, RELIABLE, SENSOR, STREAM, WARN
+from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, WARN
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, STREAM
 from robot_dyn_id.nodes.runtime.running import spin
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.recordings.bag_files import open_bag
@@ -387,7 +388,10 @@ def test_diagnostics_say_the_same_as_the_status(world, line):
     diagnostics = world.heard(DiagnosticArray, "diagnostics", RELIABLE)
 
     def latest():
-        return next((m.status[0] for m in reversed(diagnostics) if m.status[0].name == "/recorder"), DiagnosticStatus())
+        return next(
+            (m.status[0] for m in reversed(diagnostics) if m.status[0].name == "/recorder: condition"),
+            DiagnosticStatus(),
+        )
 
     line.node("start:=false")
     for level, message, action in (

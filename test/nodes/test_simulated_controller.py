@@ -164,23 +164,23 @@ def test_with_control_msgs_whose_library_cannot_be_loaded_there_is_the_topic_alo
         the_topic_alone(world, capfd, "the library of control_msgs with the action type")
 
 
-def cell_with_simulator(world, horizon, **parameters):
+def cell_with_simulator(world, segments, **parameters):
     """The excitation publisher in mode action, and a simulated arm."""
     arm = {"urdf": ARM, "initial_position": str(START.tolist()), "viscous": "[1.0]", "coulomb": "[0.5]"}
     world.keep_time()
     world.add(Simulator, *ros_arguments(**arm, publish_rate="200.0", **parameters))
-    return Cell(world, follower=False, mode="action", horizon=horizon).until(Status.READY)
+    return Cell(world, follower=False, mode="action", segments=segments).until(Status.READY)
 
 
-@pytest.mark.parametrize("horizon", [0.0, 1.0], ids=["whole", "in pieces"])
-def test_an_excitation_by_goals_is_executed_by_the_simulator(world, horizon):
-    cell = cell_with_simulator(world, horizon, path_tolerance="[0.1]", goal_tolerance="[0.01]", goal_time="1.0")
+@pytest.mark.parametrize("segments", ["false", "true"], ids=["whole", "in pieces"])
+def test_an_excitation_by_goals_is_executed_by_the_simulator(world, segments):
+    cell = cell_with_simulator(world, segments, path_tolerance="[0.1]", goal_tolerance="[0.01]", goal_time="1.0")
     cell.running().until(Status.DONE)
     assert cell.reason == ""
 
 
 def test_a_controller_that_gives_up_an_excitation_is_a_fault(world):
-    cell = cell_with_simulator(world, 0.0, path_tolerance="[0.00001]")  # less than any drive follows
+    cell = cell_with_simulator(world, "false", path_tolerance="[0.00001]")  # less than any drive follows
     assert cell.call("start").success
     cell.until(Status.FAULT)
     assert "aborted the motion: PATH_TOLERANCE_VIOLATED: Aborted due to path tolerance violation" in cell.reason

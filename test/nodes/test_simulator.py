@@ -202,7 +202,7 @@ def test_time_waits_for_effort_commands_but_not_forever(world, monkeypatch):
 
 
 def test_a_robot_that_breaks_down_ends_the_node_with_one_line(world, capfd):
-    arm = Commander(world, control="effort", limit_effort="false", effort_timeout="10.0")
+    arm = Commander(world, control="effort", limit_effort="false", latency="10.0")
     arm.efforts.publish(Float64MultiArray(data=[1e300, 0.0, 0.0]))
     world.until(lambda: arm.logged("effort command of joint joint1 is 1e+300, above 1e+09"), what="refusal")
     assert arm.node.end is None
@@ -334,7 +334,11 @@ def test_control_c_ends_it_while_xacro_expands_its_file(tmp_path):
     endless = tmp_path / "endless.xacro"
     head = '<robot name="a" xmlns:xacro="http://www.ros.org/wiki/xacro">'
     endless.write_text(head + '<xacro:property name="b" value="${10 ** 10 ** 10}"/>${b}</robot>')
-    command = [sys.executable, "-c", "import sys; from robot_dyn_id.nodes.simulator import main; sys.exit(main())"]
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from robot_dyn_id.nodes.executables import run_executable; sys.exit(run_executable('simulator'))",
+    ]
     with child([*command, "--ros-args", *ros_arguments(urdf=endless)], stderr=subprocess.PIPE, text=True) as process:
         children, end = Path(f"/proc/{process.pid}/task/{process.pid}/children"), time.monotonic() + 60.0
         while not children.read_text().strip():
@@ -348,7 +352,11 @@ def test_control_c_ends_it_while_xacro_expands_its_file(tmp_path):
 
 @pytest.mark.real_time
 def test_control_c_ends_it_with_0():
-    command = [sys.executable, "-c", "import sys; from robot_dyn_id.nodes.simulator import main; sys.exit(main())"]
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from robot_dyn_id.nodes.executables import run_executable; sys.exit(run_executable('simulator'))",
+    ]
     arguments = ["--ros-args", *ros_arguments(urdf=PLANAR3R)]
     with child([*command, *arguments], stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:

@@ -13,6 +13,7 @@ import pytest
 
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
+from robot_dyn_id.nodes.executables import load_node
 from robot_dyn_id.nodes.runtime.ros_parameters import PATH, TOPIC, list_ros_parameters, read_value
 from robot_dyn_id.nodes.tables import NODES, render_markdown
 
@@ -25,7 +26,8 @@ def test_the_page_is_that_of_the_code():
 
 def test_every_node_is_an_executable_named_like_its_module():
     installed = re.search(r"foreach\(node\s+([^)]*)\)", (ROOT / "CMakeLists.txt").read_text())
-    assert sorted(node.NAME for node in NODES) == installed[1].split()
+    assert sorted(["composed", *(node.NAME for node in NODES)]) == installed[1].split()
+    assert all(load_node(node.NAME) is node for node in NODES)
     assert all(node.__module__ == f"robot_dyn_id.nodes.{node.NAME}" for node in NODES)
 
 
@@ -99,7 +101,7 @@ def test_every_text_is_checked():
     assert {row.name for row in texts if not (row.rule.choices or row.rule.kind)} == OF_THE_ROBOT
 
 
-@pytest.mark.parametrize("name", ["effort_limit", "tracking_error", "timeout", "rate", "period", "window"])
+@pytest.mark.parametrize("name", ["effort_limit", "tracking_error", "latency", "rate", "period", "window"])
 def test_no_limit_and_no_time_is_zero(name):
     assert all(row.rule.refusal((0.0,)) for _, row, _ in ROWS if row.name == name)
 

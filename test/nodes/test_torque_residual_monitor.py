@@ -68,7 +68,12 @@ class Stage:
     @property
     def status(self):
         return next(
-            (s for m in reversed(self.diagnostics) for s in m.status if s.name == "/torque_residual_monitor"),
+            (
+                s
+                for m in reversed(self.diagnostics)
+                for s in m.status
+                if s.name == "/torque_residual_monitor: condition"
+            ),
             DiagnosticStatus(),
         )
 
@@ -79,7 +84,7 @@ class Stage:
 
 def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world):
     stage = Stage(world)
-    world.add(TorqueResidualMonitor, *ros_arguments(quiet="30.0", timeout="60.0"))
+    world.add(TorqueResidualMonitor, *ros_arguments(quiet="30.0", latency="10.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
     world.until(lambda: stage.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in stage.status.message, what="parameters")
@@ -114,12 +119,12 @@ def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world)
 @pytest.mark.parametrize("velocity", [[], [np.nan] * 3], ids=["none", "NaN"])
 def test_joint_states_without_velocities_are_differentiated(world, velocity):
     stage = Stage(world, velocity)
-    node = world.add(TorqueResidualMonitor, *ros_arguments(timeout="60.0"))
+    node = world.add(TorqueResidualMonitor, *ros_arguments(latency="10.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
     world.until(lambda: stage.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in stage.status.message, what="parameters")
     stage.play(4.0)
-    assert node._condition._refused == 0
+    assert node.refused == 0
     world.until(lambda: {p.key: p.value for p in stage.status.values}.get("velocities") == "differentiated positions")
     world.until(lambda: stage.status.message.startswith("the model fits"), what="verdict")
     residual = np.array([one.residual for one in stage.residuals])
@@ -129,7 +134,7 @@ def test_joint_states_without_velocities_are_differentiated(world, velocity):
 def test_residuals_are_finite_on_both_sides_of_an_interruption_and_absent_in_it(world):
     """Five samples are lost, which is short; then a second is, after which the filters settle again."""
     stage = Stage(world)
-    world.add(TorqueResidualMonitor, *ros_arguments(timeout="60.0"))
+    world.add(TorqueResidualMonitor, *ros_arguments(latency="10.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
     world.until(lambda: stage.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in stage.status.message, what="parameters")
@@ -153,7 +158,7 @@ def test_residuals_are_finite_on_both_sides_of_an_interruption_and_absent_in_it(
 
 def test_hostile_joint_states_are_refused_and_the_monitor_goes_on(world):
     stage = Stage(world)
-    node = world.add(TorqueResidualMonitor, *ros_arguments(timeout="60.0"))
+    node = world.add(TorqueResidualMonitor, *ros_arguments(latency="10.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
     world.until(lambda: stage.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in stage.status.message, what="parameters")
@@ -171,9 +176,9 @@ def test_hostile_joint_states_are_refused_and_the_monitor_goes_on(world):
         )
         for name, value in fields.items():
             setattr(state, name, value)
-        before = node._condition._refused
+        before = node.refused
         stage.states.publish(state)
-        world.until(lambda before=before: node._condition._refused > before, what=str(fields))
+        world.until(lambda before=before: node.refused > before, what=str(fields))
     stage.play(4.0)
     assert all(np.isfinite(one.residual).all() for one in stage.residuals)
     assert node.end is None and node.internal_errors == 0

@@ -8,6 +8,7 @@ from robot_dyn_id.msg import ExcitationStatus as Status
 from std_srvs.srv import SetBool, Trigger
 
 from robot_dyn_id.errors import DeadlineError
+from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED
@@ -18,17 +19,16 @@ ARM = Path(__file__).resolve().parents[2] / "urdf" / "arm7.urdf"
 NAMES = [f"joint{i}" for i in range(1, 8)]
 START = np.full(7, 0.1)
 ACCELERATION = 10.0
-TIMEOUT_S = 1.0
-"""Age of joint states at which the node stops [s]: far above the delays of a busy computer."""
+TIMEOUT_S = 0.5
+"""Age of joint states at which the node stops, its latency [s]: far above the delays of a busy computer."""
 
-HORIZON_S = 1.5
-"""Length of the pieces of a motion that are sent ahead [s], for the same reason."""
+HORIZON_S = Latency(TIMEOUT_S).horizon
+"""Length of the segments of a motion [s]."""
 
 QUICK = {
-    **{"period": 1.0, "periods": 2, "acceleration": f"[{ACCELERATION}]", "amplitude_share": 0.3, "timeout": TIMEOUT_S},
+    **{"period": 1.0, "periods": 2, "acceleration": f"[{ACCELERATION}]", "amplitude_share": 0.3, "latency": TIMEOUT_S},
     "return_to_start": "false",
     "rehearsal": "false",
-    "horizon": HORIZON_S,
 }
 
 
@@ -98,4 +98,4 @@ class Cell:
         return self
 
 
-MAIN = "import sys; from robot_dyn_id.nodes.excitation_publisher import main; sys.exit(main())"
+MAIN = "import sys; from robot_dyn_id.nodes.executables import run_executable; sys.exit(run_executable('excitation_publisher'))"

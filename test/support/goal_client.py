@@ -30,6 +30,10 @@ class SentGoal:
         return self._result is not None
 
     @property
+    def rejected(self):
+        return self._answer.done() and not self._answer.result().accepted
+
+    @property
     def done(self):
         return self.accepted and self._result.done()
 
@@ -40,7 +44,8 @@ class SentGoal:
 
     def end(self):
         """Wait for the end; returns status and result."""
-        self._world.until(lambda: self.done, what="the end of the goal")
+        self._world.until(lambda: self.done or self.rejected, what="the end of the goal")
+        assert not self.rejected, "the goal is rejected"
         answer = self._result.result()
         return answer.status, answer.result
 
@@ -55,6 +60,12 @@ class GoalClient:
     def send(self, **fields):
         self._world.until(self._client.server_is_ready, what="the server of the action")
         return SentGoal(self._world, self._client, self._action.Goal(**fields))
+
+    def is_rejected(self, **fields):
+        """Whether a goal is rejected."""
+        goal = self.send(**fields)
+        self._world.until(lambda: goal.rejected or goal.accepted, what="the answer to the goal")
+        return goal.rejected
 
 
 DOOMED = """

@@ -60,7 +60,7 @@ class Source(Node):
 
 def start_recorder(*arguments, before="", **options):
     """`ros2 run robot_dyn_id recorder` where there is no `ros2`; `before` is run in the process first."""
-    code = f"import sys\n{before}\nfrom robot_dyn_id.nodes.recorder import main\nsys.exit(main())"
+    code = f"import sys\n{before}\nfrom robot_dyn_id.nodes.executables import run_executable\nsys.exit(run_executable('recorder'))"
     return subprocess.Popen(
         [sys.executable, "-c", code, "--ros-args", *arguments], stderr=subprocess.PIPE, text=True, **options
     )

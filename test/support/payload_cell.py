@@ -44,7 +44,7 @@ SIMULATED = {
 }
 QUICK = {
     **{"urdf": ARM, "link": LINK, "period": 2.0, "warm_up": 2.0, "duration": 8.0},
-    **{"acceleration": "[15.0]", "timeout": 10.0, "horizon": 3.0, "tracking_error": "[0.5]"},
+    **{"acceleration": "[15.0]", "latency": 2.0, "tracking_error": "[0.5]"},
     **{"allow_unchecked_collisions": "true"},
 }
 
@@ -96,6 +96,11 @@ class PayloadCell:
         goal = self.send(task, **fields)
         _, result = goal.end()
         return result, list(dict.fromkeys(message.stage for message in goal.feedback))
+
+    def rejection(self, task=TASKS.IDENTIFY):
+        """Reason why a goal is rejected."""
+        assert self.client.is_rejected(task=task)
+        return self.node.refusal
 
     def until_stage(self, goal, stage):
         def reached():

@@ -86,7 +86,7 @@ class Scene(Commander):
         self.efforts_heard = world.heard(Float64MultiArray, "effort_command", SENSOR)
 
     def level(self, node):
-        statuses = [s for m in self.diagnostics for s in m.status if s.name == f"/{node}"]
+        statuses = [s for m in self.diagnostics for s in m.status if s.name == f"/{node}: condition"]
         return (statuses[-1].level, statuses[-1].message) if statuses else (None, "")
 
     def until_reported(self, points, words):
@@ -109,5 +109,5 @@ class Scene(Commander):
         self.world.until(reported, what=words)
 
     def values(self, node):
-        (status,) = [s for m in self.diagnostics for s in m.status if s.name == f"/{node}"][-1:]
+        (status,) = [s for m in self.diagnostics for s in m.status if s.name == f"/{node}: condition"][-1:]
         return {pair.key: pair.value for pair in status.values}

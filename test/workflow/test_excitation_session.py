@@ -14,6 +14,7 @@ from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.execution.clocks import ClockAgreement
 from robot_dyn_id.excitation.execution.feedback import TimePoint
 from robot_dyn_id.excitation.execution.guard import GuardThresholds
+from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.excitation.execution.recording_watch import IGNORE, RecordingWatch
 from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED
 from robot_dyn_id.excitation.execution.supervision import UNDER_WAY, Phase
@@ -22,6 +23,7 @@ from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.workflow.excitation_efforts import EffortSource
 from robot_dyn_id.workflow.excitation_plan import ExcitationPlan
 from robot_dyn_id.workflow.excitation_session import READY_TIME_S, RELEASE_TIME_S, ExcitationSession
+from robot_dyn_id.workflow.steps import DoneWork
 
 STEP = 0.01
 
@@ -29,7 +31,7 @@ STEP = 0.01
 @dataclass(frozen=True)
 class Settings:
     speed_scale: float = 1.0
-    horizon: float = 0.0
+    segments: bool = False
     allow_unchecked_collisions: bool = False
     require_effort: bool = True
     rehearsal: bool = False
@@ -49,7 +51,7 @@ def plan(model, obstruction=lambda motion: ""):
 class Robot:
     """A session with a robot that follows its commands, 10 ms at a time."""
 
-    def __init__(self, caplog, joints=None, held=None, make_plan=plan, **settings):
+    def __init__(self, caplog, joints=None, held=None, make_plan=plan, compute=DoneWork, **settings):
         caplog.set_level(logging.INFO)
         self.log, self.external, self.ready = caplog, "", True
         self.model = RobotModel.from_urdf(ARM, joints, held=held)
@@ -60,10 +62,11 @@ class Robot:
             make_plan,
             RecordingWatch(IGNORE, "/joint_states"),
             EffortSource(0.01, False, (), logging.warning),
-            ClockAgreement(0.1),
+            ClockAgreement(Latency(0.1)),
             lambda begins: self.external if begins else "",
             logging.getLogger("session"),
             "",
+            compute,
         )
         self.session.take_robot(self.model, make_plan(self.model))
         self.session.supervise(self.now)
@@ -104,8 +107,12 @@ class Robot:
             self.step(STEP)
         return self
 
-    def ask(self, name):
-        return getattr(self.session, name)(self.supervisor, self.now)
+    def ask(self, name, *arguments):
+        """Answer to a request; None while it is being planned."""
+        answers = []
+        steps = getattr(self.session, name)(self.supervisor, self.now, *arguments)
+        self.session.begin(steps, self.now, answers.append)
+        return answers[0] if answers else None
 
 
 def test_an_automatic_start_happens_once_when_all_has_been_ready_for_a_while(caplog):
@@ -186,7 +193,7 @@ def test_full_speed_that_is_refused_after_the_rehearsal_is_reported_when_the_rob
     robot = Robot(caplog, rehearsal=True).until(Phase.READY)
     run = robot.session.make_full_run(robot.supervisor)
     rehearsal = replace(run, rehearsal=True)
-    assert robot.session.begin_runs(robot.supervisor, robot.now, (rehearsal, run)) == ""
+    assert robot.ask("begin_runs", (rehearsal, run)) == ""
     robot.until(Phase.RUNNING).external = "no controller"
     while robot.supervisor.end is None:
         robot.step(STEP)
@@ -256,9 +263,83 @@ def test_a_stop_is_over_when_joint_states_show_rest_or_have_ceased(caplog):
 
 @pytest.mark.parametrize("age", [0.0, 1.0])
 def test_stamped_commands_need_clocks_that_agree(caplog, age):
-    robot = Robot(caplog, horizon=0.3)
+    robot = Robot(caplog, segments=True)
     for _ in range(100):
         robot.session._clocks.receive(robot.t, age)
         robot.t += STEP
     assert bool(robot.session._clocks.problem(robot.t)) == (age > 0.0)
     assert ("this node's clock" in robot.ask("start")) == (age > 0.0)
+
+
+class Slow:
+    """Computations that end when the test says so."""
+
+    def __init__(self):
+        self.begun = []
+
+    def __call__(self, compute):
+        work = DoneWork(compute)
+        work.done = False
+        self.begun.append(work)
+        return work
+
+    def end(self):
+        self.begun[-1].done = True
+
+
+def planned(caplog, **settings):
+    """A robot whose start is being planned, and the computations."""
+    slow = Slow()
+    robot = Robot(caplog, compute=slow, **settings).until(Phase.READY)
+    assert robot.ask("start") is None and len(slow.begun) == 1
+    return robot, slow
+
+
+def test_joint_states_are_taken_while_a_motion_is_planned_and_it_begins_from_the_latest(caplog):
+    robot, slow = planned(caplog)
+    before = robot.supervisor.feedback.at
+    assert robot.step(1.0) == Phase.READY and robot.supervisor.feedback.at.steady > before.steady + 0.9
+    slow.end()
+    assert robot.step(STEP) == Phase.APPROACHING
+    robot.until(Phase.DONE)
+
+
+def test_one_motion_is_planned_at_a_time_and_what_changes_meanwhile_prevents_it(caplog):
+    robot, slow = planned(caplog)
+    assert robot.ask("start") == "another motion is being planned" and len(slow.begun) == 1
+    robot.external = "no controller"
+    slow.end()
+    assert robot.step(0.1) == Phase.READY and not robot.runs
+    robot.external = ""
+    assert robot.ask("start") is None
+    robot.q = robot.q + 0.01
+    robot.step(2.0)
+    slow.end()
+    assert robot.step(0.1) == Phase.READY and not robot.runs, "planned from where the robot is no more"
+
+
+def test_a_plan_that_is_canceled_or_of_an_automatic_start_that_is_replaced_moves_nothing(caplog):
+    robot, slow = planned(caplog)
+    robot.session.cancel_planning("stopped as requested")
+    slow.end()
+    assert robot.step(0.5) == Phase.READY and not robot.runs
+    slow = Slow()
+    robot = Robot(caplog, compute=slow, start=True).until(Phase.READY)
+    robot.step(READY_TIME_S + 0.1)
+    assert len(slow.begun) == 1
+    robot.session.cancel_starts()
+    assert robot.ask("start") is None and len(slow.begun) == 2
+    slow.end()
+    robot.until(Phase.DONE)
+    assert robot.runs == [False]
+
+
+def test_requests_of_a_moving_robot_are_rejected_before_anything_is_checked(caplog):
+    robot = Robot(caplog).until(Phase.READY)
+    assert robot.ask("start") == ""
+    robot.until(Phase.RUNNING)
+    checks = []
+    robot.session._external = lambda begins: checks.append(begins) or ""
+    for name in ("start", "rehearse", "go_back"):
+        assert robot.ask(name) == "the robot is still moving"
+    assert checks == []

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-MIN_DISAGREEMENT_S = 0.5
-"""Time for which all joint states must disagree before it is a fault [s]."""
+from robot_dyn_id.excitation.execution.latency import Latency
 
 
 class ClockAgreement:
@@ -14,13 +13,14 @@ class ClockAgreement:
     or reject them as outdated.
     """
 
-    def __init__(self, tolerance: float) -> None:
+    def __init__(self, latency: Latency, simulated: bool = False) -> None:
         """Initialize without joint states.
 
         Args:
-            tolerance: largest age of a joint state in either direction [s], including its transport.
+            latency: limits of the age of joint states.
+            simulated: whether time is simulated.
         """
-        self._tolerance = tolerance
+        self._tolerance, self._disagreement = latency.clock_tolerance(simulated), latency.disagreement
         self._since: float | None = None
         self._age = 0.0
 
@@ -48,10 +48,10 @@ class ClockAgreement:
         Args:
             steady: present time of the steady clock [s].
         """
-        if self._since is None or steady - self._since < MIN_DISAGREEMENT_S:
+        if self._since is None or steady - self._since < self._disagreement:
             return ""
         direction = "ahead of" if self._age < 0.0 else "behind"
         return (
             f"the stamps of the joint states are {abs(self._age):.3g} s {direction} this node's clock: synchronize the "
-            "clocks, set use_sim_time where the robot is simulated, or set horizon to 0"
+            "clocks, set use_sim_time where the robot is simulated, or set segments to false"
         )

@@ -164,7 +164,7 @@ class StateGuard:
             if self.refused_at >= self.heard and now - self.refused_at < TROUBLE_REPORTED_S:
                 return f"joint states are refused: {self.refusal}: no effort", True
             if self.late > 1 and now - self.heard < timeout + TROUBLE_REPORTED_S:
-                return f"joint states come less often than every {timeout:g} s (parameter timeout): no effort", True
+                return f"joint states come less often than every {timeout:g} s (parameter latency): no effort", True
             if self.silent(now):
                 return f"no joint states within {timeout:g} s: no effort", False
             return f"waiting for {TIMELY_STATES} joint states within {timeout:g} s of each other", False

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
+from functools import partial
 
 import numpy as np
 
@@ -15,8 +16,9 @@ from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.execution.approach import Entered, PointToPoint, approach, enter, return_motion
 from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.excitation.execution.command import Command
-from robot_dyn_id.excitation.execution.feedback import REST_TIME_S, Feedback, TimePoint
+from robot_dyn_id.excitation.execution.feedback import REST_DISTANCE, REST_TIME_S, Feedback, TimePoint
 from robot_dyn_id.excitation.execution.guard import GuardThresholds
+from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED, ExcitationRun, slow_limits
 from robot_dyn_id.excitation.limits import REST_SPEED, MotionLimits
 from robot_dyn_id.excitation.trajectory import Excitation, Trajectory
@@ -32,10 +34,6 @@ STALL_GRACE_S = 0.03
 
 MIN_CLOCK_JUMP_S = 0.05
 """Smallest jump of the motion clock against the steady one [s]; a backward jump of this size is a fault."""
-
-MAX_CLOCK_BURST_S = 1.0
-"""Largest jump of the motion clock ahead of the steady one that is not a fault [s]: simulated time comes in bursts,
-up to 0.2 s on a busy computer, and may run many times as fast as the steady clock."""
 
 STALL_MEMORY_S = 1.0
 """Time for which a stall is reported as a likely cause of later faults [s]."""
@@ -89,6 +87,35 @@ class End(Enum):
     FAULT = "stopped by a fault"
 
 
+@dataclass(frozen=True)
+class MotionPlan:
+    """Motion from rest that is free of collisions.
+
+    Attributes:
+        run: run that it belongs to.
+        start: measured configuration from which it was planned [rad or m], shape (n,).
+        home: configuration to which the robot returns [rad or m], shape (n,).
+        motion: commanded motion.
+        phase: phase of the execution.
+        reason: reason of the status.
+        since: own time of the excitation at which it is entered [s].
+        speed: fraction of the full speed that the guards may observe.
+    """
+
+    run: ExcitationRun
+    start: Array
+    home: Array
+    motion: Entered | PointToPoint
+    phase: Phase
+    reason: str
+    since: float
+    speed: float
+
+
+Planning = Callable[[], MotionPlan]
+"""Computation of a motion, which may be done in a thread; raises a `MotionError` where there is none."""
+
+
 class Supervisor:
     """Execution of an excitation on request, with braking on request or on a fault.
 
@@ -139,6 +166,7 @@ class Supervisor:
         self.end: End | None = None
         self._limits = limits
         self._tracking = thresholds.tracking
+        self._burst = Latency(thresholds.timeout).burst
         self._returns = returns
         self.obstruction = obstruction
         self.home: Array | None = None
@@ -233,7 +261,7 @@ class Supervisor:
                 self._follow_set_back(now, look.motion)
             return
         late = now.motion - self._reach
-        if (late > 0.0 and self._unbroken is not None) or ahead > MAX_CLOCK_BURST_S:
+        if (late > 0.0 and self._unbroken is not None) or ahead > self._burst:
             self._watch(now, f"the clock of the motion went ahead by {ahead:.3g} s")
         elif late > 0.0:
             self._watch(
@@ -432,47 +460,107 @@ class Supervisor:
     def start(self, now: TimePoint, obstacle: str, run: ExcitationRun | None = None) -> str:
         """Start a run; by default that of the excitation as it is."""
         run = run or self._full
+        return self.refuse_start(now, obstacle, run) or self._plan_and_execute(now, self.plan_run(run))
+
+    def return_home(self, now: TimePoint, obstacle: str) -> str:
+        """Return slowly to the configuration in which the latest run was started."""
+        return self.refuse_return(now, obstacle) or self._plan_and_execute(now, self.plan_return())
+
+    def resume(self, now: TimePoint, obstacle: str) -> str:
+        """Continue after a pause from the same time of the excitation, by a new approach."""
+        return self.refuse_resume(now, obstacle) or self._plan_and_execute(now, self.plan_run(self.run))
+
+    def _plan_and_execute(self, now: TimePoint, planning: Planning) -> str:
+        try:
+            return self.execute(now, planning())
+        except MotionError as error:
+            return str(error)
+
+    # --- the same in three steps: what is known at once, what has to be computed, and the command
+
+    def refuse_start(self, now: TimePoint, obstacle: str, run: ExcitationRun) -> str:
+        """Reason why a run cannot be started, as far as it is known without planning its motion."""
         if self.phase == Phase.PAUSED:
             return "paused: end the pause to continue, or stop first"
         if not (self.rehearsed or run.slow):
             return f"{NOT_REHEARSED}: full speed is released by a run at {REHEARSAL_SPEED:.0%} of it that has succeeded"
-        before, self.run = self.run, run
-        refusal = self._enter(now, obstacle, 0.0)
-        if refusal:
-            self.run = before
-        return refusal
+        return self._immobile(now, obstacle)
 
-    def return_home(self, now: TimePoint, obstacle: str) -> str:
-        """Return slowly to the configuration in which the latest run was started."""
+    def refuse_return(self, now: TimePoint, obstacle: str) -> str:
+        """Reason why the robot cannot return to its initial configuration; see `refuse_start`."""
         if self.phase == Phase.PAUSED:
             return "paused: stop first"
         if self.home is None:
             return "there is no configuration to return to: nothing has been started"
-        problem = self._immobile(now, obstacle)
-        if problem:
-            return problem
-        position = self.feedback.position
+        return self._immobile(now, obstacle)
+
+    def refuse_resume(self, now: TimePoint, obstacle: str) -> str:
+        """Reason why a pause cannot be ended; see `refuse_start`."""
+        return self._immobile(now, obstacle) if self.phase == Phase.PAUSED else "not paused"
+
+    def plan_run(self, run: ExcitationRun) -> Planning:
+        """Planning of the approach to a run from where the robot is; of the rest of it after a pause."""
+        position, paused = self.feedback.position, self.phase == Phase.PAUSED
         assert position is not None
-        try:
-            motion = return_motion(position, self.home, slow_limits(self._limits))
-        except MotionError as error:
-            return str(error)
-        hit = self.obstruction(motion)
-        if hit:
-            return f"the return to the initial configuration collides: {hit}; move the robot by other means"
-        self._begin(now, motion, Phase.RETURNING, RETURNING, REHEARSAL_SPEED)
+        home = self.home if paused and self.home is not None else position
+        return partial(self._plan_run, run, self._since if paused else 0.0, position, home)
+
+    def plan_return(self) -> Planning:
+        """Planning of the return from where the robot is to its initial configuration."""
+        assert self.feedback.position is not None and self.home is not None
+        return partial(self._plan_return, self.feedback.position, self.home)
+
+    def execute(self, now: TimePoint, plan: MotionPlan) -> str:
+        """Command a motion that was planned for where the robot still is; returns the reason if it is not."""
+        if np.any(np.abs(self.feedback.error(plan.start)) > REST_DISTANCE):
+            return "the robot has moved while its motion was planned"
+        self.run, self.home, self._since = plan.run, plan.home, plan.since
+        self.command, self._look, self._unbroken = Command(plan.motion, now), now, None
+        self._settled, self._rest_by = False, math.inf
+        self.phase, self.reason, self.worst, self.end = plan.phase, plan.reason, NO_MARGIN, None
+        self.feedback.set_speed(plan.speed)
         return ""
 
-    def _begin(self, now: TimePoint, motion: Entered | PointToPoint, phase: Phase, reason: str, speed: float) -> None:
-        """Command a motion from rest, of which the guards may observe this fraction of the full speed."""
-        self.command, self._look, self._unbroken = Command(motion, now), now, None
-        self._settled, self._rest_by = False, math.inf
-        self.phase, self.reason, self.worst, self.end = phase, reason, NO_MARGIN, None
-        self.feedback.set_speed(speed)
+    def _plan_run(self, run: ExcitationRun, since: float, position: Array, home: Array) -> MotionPlan:
+        """Motion of a run from a time of the excitation on.
 
-    def resume(self, now: TimePoint, obstacle: str) -> str:
-        """Continue after a pause from the same time of the excitation, by a new approach."""
-        return self._enter(now, obstacle, self._since) if self.phase == Phase.PAUSED else "not paused"
+        Raises:
+            MotionError: it would leave the limits or collide.
+        """
+        limits, speed = (slow_limits(self._limits), REHEARSAL_SPEED) if run.slow else (self._limits, 1.0)
+        if self._returns and since >= run.motion.duration:  # paused during the return
+            self._check_return(position, home)
+            back = return_motion(position, home, limits)
+            return MotionPlan(run, position, home, back, Phase.RUNNING, RETURNING, since, speed)
+        motion = enter(run.motion, since, position, self._limits)
+        motion = replace(motion, lead=approach(motion.lead.start, motion.lead.goal, limits))
+        if hit := self.obstruction(motion.lead):
+            raise MotionError(f"the approach from the present configuration collides: {hit}; move the robot first")
+        end = run.motion.evaluate(np.array([run.motion.duration]))[0][:, 0]
+        there_and_back = home is motion.lead.start and np.allclose(end, motion.lead.goal, atol=CLOSED_TOLERANCE)
+        if self._returns and not there_and_back:
+            self._check_return(end, home)
+        return MotionPlan(run, position, home, motion, Phase.APPROACHING, "", since, speed)
+
+    def _plan_return(self, position: Array, home: Array) -> MotionPlan:
+        """Slow motion to the initial configuration.
+
+        Raises:
+            MotionError: it would leave the limits or collide.
+        """
+        motion = return_motion(position, home, slow_limits(self._limits))
+        if hit := self.obstruction(motion):
+            raise MotionError(f"the return to the initial configuration collides: {hit}; move the robot by other means")
+        return MotionPlan(self.run, position, home, motion, Phase.RETURNING, RETURNING, self._since, REHEARSAL_SPEED)
+
+    def _check_return(self, start: Array, home: Array) -> None:
+        """Check the return after the excitation.
+
+        Raises:
+            MotionError: it would collide.
+        """
+        if hit := self.obstruction(return_motion(start, home, self._limits)):
+            raise MotionError(f"the return to the initial configuration collides: {hit}; set return_to_start to false")
 
     def pause(self, now: TimePoint) -> str:
         """Brake, to continue later."""
@@ -498,55 +586,19 @@ class Supervisor:
         self._after, self.reason, self.end = Phase.READY, why, End.STOPPED
         return ""
 
+    def in_motion(self, now: TimePoint) -> str:
+        """Reason why no motion can begin that a robot at rest would not have; empty if it is at rest."""
+        if self.phase in UNDER_WAY:
+            return "the robot is still moving"
+        if not self._settled and not self.feedback.silence(now.steady):
+            return f"the robot is still moving: {self.unrest(now)}"
+        return ""
+
     def _immobile(self, now: TimePoint, obstacle: str) -> str:
         """Reason why no motion can begin; empty if one can."""
         feedback = self.feedback
-        if self.phase in UNDER_WAY:
-            return "the robot is still moving"
-        if not self._settled and not feedback.silence(now.steady):
-            return f"the robot is still moving: {self.unrest(now)}"
-        return obstacle or feedback.silence(now.steady) or feedback.moving() or feedback.exceeded()
-
-    def _enter(self, now: TimePoint, obstacle: str, since: float) -> str:
-        problem = self._immobile(now, obstacle)
-        if problem:
-            return problem
-        feedback = self.feedback
-        assert feedback.position is not None
-        limits = slow_limits(self._limits) if self.run.slow else self._limits
-        try:
-            if self._returns and since >= self.excitation.duration:  # paused during the return
-                assert self.home is not None
-                problem = self._blocked_return(feedback.position, self.home)
-                if not problem:
-                    self._return(now, feedback.position)
-                return problem
-            motion = enter(self.excitation, since, feedback.position, self._limits)
-            motion = replace(motion, lead=approach(motion.lead.start, motion.lead.goal, limits))
-            home = self.home if self.phase == Phase.PAUSED else feedback.position
-            problem = self._blocked(motion, feedback.position if home is None else home)
-        except MotionError as error:
-            return str(error)
-        if problem:
-            return problem
-        if self.phase != Phase.PAUSED:
-            self.home = feedback.position
-        self._since = since
-        self._begin(now, motion, Phase.APPROACHING, "", REHEARSAL_SPEED if self.run.slow else 1.0)
-        return ""
-
-    def _blocked(self, motion: Entered, home: Array) -> str:
-        """Reason why the approach or the return would collide; empty if neither would."""
-        hit = self.obstruction(motion.lead)
-        if hit:
-            return f"the approach from the present configuration collides: {hit}; move the robot first"
-        end = self.excitation.evaluate(np.array([self.excitation.duration]))[0][:, 0]
-        there_and_back = home is motion.lead.start and np.allclose(end, motion.lead.goal, atol=CLOSED_TOLERANCE)
-        return "" if not self._returns or there_and_back else self._blocked_return(end, home)
-
-    def _blocked_return(self, start: Array, home: Array) -> str:
-        hit = self.obstruction(return_motion(start, home, self._limits))
-        return f"the return to the initial configuration collides: {hit}; set return_to_start to false" if hit else ""
+        problem = self.in_motion(now) or obstacle or feedback.silence(now.steady)
+        return problem or feedback.moving() or feedback.exceeded()
 
     def mark_sent(self, now: TimePoint) -> Command:
         """Set the start of the command to the time at which it was sent, and return it."""

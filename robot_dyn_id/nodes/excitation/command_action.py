@@ -47,7 +47,7 @@ class CommandAction:
         except InputError as error:
             raise UsageError(f"mode action: {error}, or set mode to trajectory") from None
         self._guarded = node.guarded
-        self._pieces = node.settings.horizon > 0.0
+        self._pieces = node.settings.segments
         self._name = node.resolve_service_name(node.settings.command_action)
         self._client = ActionClient(node, self._type, node.settings.command_action)
         self._number = 0  # of the latest goal

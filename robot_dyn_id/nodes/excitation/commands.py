@@ -10,6 +10,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.excitation.execution.command import Command
+from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.excitation.execution.sampling import look_ahead, sample
 from robot_dyn_id.excitation.execution.supervision import UNDER_WAY, Supervisor
 from robot_dyn_id.excitation.limits import MotionLimits
@@ -46,10 +47,6 @@ def make_effort_source(node: RobotNode) -> EffortSource:
     return source
 
 
-RENEWAL = 1.0 / 3.0
-"""Share of the horizon after which the next piece is sent: two may be late or lost before the robot brakes."""
-
-
 class CommandInterface(Protocol):
     """Command interface of a trajectory controller."""
 
@@ -73,10 +70,10 @@ class CommandInterface(Protocol):
 class Commands:
     """Sends the motion that a supervisor commands.
 
-    With a horizon, a message holds the motion of that time and the braking behind it, at absolute times: whatever
-    happens to this node, the robot comes to rest. Every message replaces the one before, and repeats what it had still
-    to do, so that a controller follows one motion. Without a horizon, one message holds the whole motion. Braking on
-    request or on a fault is one message without a stamp, which begins on arrival whatever a clock shows.
+    With segments, a message holds the motion of `Latency.horizon` and the braking behind it, at absolute times:
+    whatever happens to this node, the robot comes to rest. Every message replaces the one before, and repeats what it
+    had still to do, so that a controller follows one motion. Without segments, one message holds the whole motion.
+    Braking on request or on a fault is one message without a stamp, which begins on arrival whatever a clock shows.
     """
 
     def __init__(self, node: RobotNode, clock: MotionClock, efforts: EffortSource) -> None:
@@ -89,7 +86,8 @@ class Commands:
         """
         self._node, self._clock, self._efforts = node, clock, efforts
         self._step = 1.0 / node.settings.rate
-        self._horizon: float = node.settings.horizon
+        self._segments: bool = node.settings.segments
+        self._latency = Latency(node.settings.latency)
         self._interface: CommandInterface | None = None
         self._sent: Command | None = None
         self._renewal = math.inf  # time of the motion at which the next piece is sent [s]
@@ -136,7 +134,7 @@ class Commands:
         if not new and self._clock.now().motion < self._renewal:
             return
         starts = new and supervisor.phase in UNDER_WAY
-        if self._horizon and not isinstance(command.trajectory, Braking):
+        if self._segments and not isinstance(command.trajectory, Braking):
             self._send_piece(self._interface, supervisor, command, starts)
         else:
             self._send_whole(self._interface, supervisor, command, starts)
@@ -161,7 +159,7 @@ class Commands:
             command = supervisor.mark_sent(now)
         message = self._piece(command, now.motion)
         then = self._clock.now()
-        if starts and then.motion - now.motion > RENEWAL * self._horizon:  # the robot, at rest, would have to catch up
+        if starts and then.motion - now.motion > self._latency.renewal:  # the robot, at rest, would have to catch up
             now, command = then, supervisor.mark_sent(then)
             message = self._piece(command, now.motion)
         elif not starts:
@@ -171,13 +169,13 @@ class Commands:
                 return
         new, self._sent = command is not self._sent, command
         left = command.remaining(now.motion)
-        ends = left <= self._horizon
-        self._renewal = math.inf if ends else now.motion + RENEWAL * self._horizon
-        supervisor.extend(math.inf if ends else now.motion + self._horizon)
+        ends = left <= self._latency.horizon
+        self._renewal = math.inf if ends else now.motion + self._latency.renewal
+        supervisor.extend(math.inf if ends else now.motion + self._latency.horizon)
         if left > 0.0 or new:  # else the piece before this one ends at the same rest
             interface.send(message)
 
     def _piece(self, command: Command, begin: float) -> JointTrajectory:
         """Message of the motion from a time of the motion's clock on [s]."""
-        points = look_ahead(command, begin, self._step, self._horizon, self._limits)
+        points = look_ahead(command, begin, self._step, self._latency.horizon, self._limits)
         return self._message.fill(points, self._clock.stamp(begin), self._efforts.efforts(points))

@@ -13,14 +13,15 @@ from robot_dyn_id.action import ExecuteExcitation
 from robot_dyn_id.errors import InputError, MotionError, UsageError
 from robot_dyn_id.excitation.execution.feedback import TimePoint
 from robot_dyn_id.excitation.execution.rehearsal import ExcitationRun
-from robot_dyn_id.excitation.execution.supervision import End, Phase, Supervisor
+from robot_dyn_id.excitation.execution.supervision import STOPPED, End, Phase, Supervisor
 from robot_dyn_id.excitation.trajectory import Excitation, Scaled
-from robot_dyn_id.nodes.excitation.deferred_answers import DeferredAnswers
 from robot_dyn_id.nodes.excitation.motion_clock import MotionClock
 from robot_dyn_id.nodes.excitation.recording_reports import RecordingReports
+from robot_dyn_id.nodes.runtime.deferred_answers import DeferredAnswers
 from robot_dyn_id.nodes.runtime.goals import GoalServer
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 from robot_dyn_id.workflow.excitation_session import ExcitationSession
+from robot_dyn_id.workflow.steps import Steps
 
 FEEDBACK_PERIOD_S = 0.1
 """Time between two feedback messages [s]."""
@@ -154,8 +155,8 @@ def _word(supervisor: Supervisor) -> str:
     return supervisor.phase.name.lower()
 
 
-Request = Callable[[Supervisor, TimePoint], str]
-"""Function of a session that returns the reason of a rejection."""
+Begin = Callable[[Supervisor, TimePoint], Steps[None]]
+"""Request of a session."""
 
 
 class ExcitationRequests:
@@ -188,26 +189,32 @@ class ExcitationRequests:
         self._absent, self._follow = absent, follow
         self._log, self._speed = node.get_logger(), node.settings.speed_scale
         self._result_by = math.inf
-        self._stops = DeferredAnswers(node.service("~/stop", self._stop))
-        node.service("~/start", partial(self._by_hand, session.start))
-        node.service("~/rehearse", partial(self._by_hand, session.rehearse))
-        node.service("~/return_to_start", partial(self._by_hand, session.go_back))
-        node.service("~/pause", self._pause)
+        self._refused = ""  # reason why the motion of a goal was refused when it had been planned
+        self._stopping: list[tuple[Any, float]] = []  # answers, and when they are due
+        begun = {"~/start": session.start, "~/rehearse": session.rehearse, "~/return_to_start": session.go_back}
+        handlers: dict[str, Callable[..., Any]] = {
+            **{name: partial(self._by_hand, name, begin) for name, begin in begun.items()},
+            **{"~/stop": self._stop, "~/pause": self._pause},
+        }
+        self._answers = {name: DeferredAnswers(node.service(name, handle)) for name, handle in handlers.items()}
         self._goals = ExecutionGoals(node.goal_server("~/execute_excitation", self._begin_goal, self._cancel_goal))
 
     @property
     def answered(self) -> bool:
         """Whether every client has its answer or result."""
-        return self._goals.server.settled and self._stops.empty
+        return self._goals.server.settled and all(answers.empty for answers in self._answers.values())
 
     def attend(self, now: TimePoint) -> None:
         """Continue with the run that follows, and report to the clients."""
         session, supervisor = self._session, self._session.supervisor
         if supervisor is not None:
-            if supervisor.end != End.COMPLETE:
+            if supervisor.end != End.COMPLETE and not session.planning:
                 self._goals.publish(now, supervisor, session.following)
             refusal = session.attend(supervisor, now)
-            if refusal is None:
+            if self._refused:
+                refusal, self._refused = self._refused, ""
+                self._goals.finish(supervisor, session.digest, (), refusal)
+            elif refusal is None:
                 self._result_by = math.inf
             elif self._goals.server.active:
                 self._result_by = min(self._result_by, session.find_rest_due(now))
@@ -217,11 +224,16 @@ class ExcitationRequests:
 
     def answer_stops(self, now: TimePoint) -> None:
         """Answer the requests to stop for which the robot is known to be at rest, or not to be."""
-        self._stops.give(partial(self._session.check_rest, now))
+        for answer, due in list(self._stopping):
+            verdict = self._session.check_rest(now, due)
+            if verdict is not None:
+                self._stopping.remove((answer, due))
+                self._answers["~/stop"].give(answer, *verdict)
 
     def halt(self, why: str) -> None:
         """Brake, and drop the run that was to follow."""
         self._session.following = None
+        self._session.cancel_planning(why)
         if self._session.supervisor is not None:
             now = self._clock.now()
             self._session.supervisor.stop(now, why)
@@ -229,33 +241,53 @@ class ExcitationRequests:
 
     # --- services
 
-    def _request(self, answer: Any, request: Request) -> Any:
-        now, supervisor = self._clock.now(), self._session.supervisor
-        refusal = self._absent() if supervisor is None else request(supervisor, now)
+    def _conclude(self, name: str, answer: Any, refusal: str) -> None:
+        """Answer a request."""
+        supervisor = self._session.supervisor
         will = supervisor.describe_motion() if supervisor is not None and not refusal else ""
-        answer.success, answer.message = not refusal, refusal or will
         if refusal:
             self._log.warning(f"refused: {refusal}")
         elif will:
             self._log.info(will)
+        self._answers[name].give(answer, not refusal, refusal or will)
+
+    def _request(self, name: str, begin: Begin, answer: Any) -> Any:
+        """Begin a motion; its plan may take a while, and joint states come meanwhile."""
+        now, supervisor, conclude = self._clock.now(), self._session.supervisor, partial(self._conclude, name, answer)
+        self._answers[name].defer(answer)
+        if supervisor is None:
+            conclude(self._absent())
+        elif self._goals.server.active and name != "~/pause":
+            conclude("a goal of ~/execute_excitation is being executed")
+        else:
+            self._session.begin(begin(supervisor, now), now, conclude)
         self._follow(now)
         return answer
 
-    def _by_hand(self, begin: Request, request: Any, answer: Any) -> Any:
-        busy = self._goals.server.active
-        self._session.cancel_starts(runs_stay=busy)
-        refusal = "a goal of ~/execute_excitation is being executed"
-        return self._request(answer, (lambda supervisor, now: refusal) if busy else begin)
+    def _by_hand(self, name: str, begin: Begin, request: Any, answer: Any) -> Any:
+        self._session.cancel_starts(runs_stay=self._goals.server.active)
+        return self._request(name, begin, answer)
 
     def _pause(self, request: Any, answer: Any) -> Any:
-        if request.data:
-            return self._request(answer, lambda supervisor, now: supervisor.pause(now))
-        return self._request(answer, self._session.resume)
+        if not request.data:
+            return self._request("~/pause", self._session.resume, answer)
+        self._session.cancel_planning("paused as requested")
+        return self._brake("~/pause", answer, lambda supervisor, now: supervisor.pause(now))
 
     def _stop(self, request: Any, answer: Any) -> Any:
         self._session.cancel_starts()
-        answer = self._request(answer, lambda supervisor, now: supervisor.stop(now))
-        return self._stops.defer(answer, self._session.find_rest_due(self._clock.now())) if answer.success else answer
+        self._session.cancel_planning(STOPPED)
+        answer = self._brake("~/stop", answer, lambda supervisor, now: supervisor.stop(now))
+        if answer.success:
+            self._answers["~/stop"].defer(answer)
+            self._stopping.append((answer, self._session.find_rest_due(self._clock.now())))
+        return answer
+
+    def _brake(self, name: str, answer: Any, brake: Callable[[Supervisor, TimePoint], str]) -> Any:
+        now, supervisor = self._clock.now(), self._session.supervisor
+        self._conclude(name, answer, self._absent() if supervisor is None else brake(supervisor, now))
+        self._follow(now)
+        return answer
 
     # --- goals
 
@@ -271,13 +303,22 @@ class ExcitationRequests:
         excitation = supervisor.excitation_at_full_speed
         task = read_goal(goal, excitation, self._speed, session.digest, supervisor.rehearsed)
         session.cancel_starts()
-        refusal = session.go_back(supervisor, now) if task.returns else session.begin_runs(supervisor, now, task.runs)
-        if refusal:
-            raise MotionError(refusal)
+        steps = session.go_back(supervisor, now) if task.returns else session.begin_runs(supervisor, now, task.runs)
+        known: list[str] = []
         self._reports.folders.clear()
         self._goals.begin(now.steady)
-        self._log.info(supervisor.describe_motion())
+        session.begin(steps, now, partial(self._begun, supervisor, known))
+        if any(known):
+            raise MotionError(known[0])
         self._follow(now)
+
+    def _begun(self, supervisor: Supervisor, known: list[str], refusal: str) -> None:
+        """Note that the motion of a goal has begun, or why not: at once, before the goal is accepted, or later."""
+        known.append(refusal)
+        if not refusal:
+            self._log.info(supervisor.describe_motion())
+        elif self._goals.server.active:
+            self._refused = refusal
 
     def _cancel_goal(self) -> None:
         self.halt("canceled by the client of the goal")

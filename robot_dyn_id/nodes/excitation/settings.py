@@ -13,6 +13,7 @@ import numpy as np
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits
 from robot_dyn_id.excitation.execution.guard import GuardThresholds
+from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.excitation.execution.recording_watch import AUTO, IGNORE, REQUIRED
 from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, DEFAULT_POSITION_MARGIN, scale_effort_limits
 from robot_dyn_id.excitation.parametrization import MAX_COUNTS
@@ -27,7 +28,7 @@ from robot_dyn_id.model.packages import list_folders_above
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.messages.conversions import find_most_points
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
-from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter, topic_parameter
+from robot_dyn_id.nodes.runtime.ros_parameters import latency_parameter, path_parameter, ros_parameter, topic_parameter
 from robot_dyn_id.parameters import COMPENSATED_PARTS, NONE
 from robot_dyn_id.workflow.excitation_plan import HELD_POSES, ExcitationPlan, MotionRequest, plan_excitation
 
@@ -37,9 +38,6 @@ GOALS, ACTION_TYPE = "joint_trajectory_controller/follow_joint_trajectory", "con
 
 APPROACH_SHARE = 0.1
 """Share of the points of one message that is kept for the approach, whose length is not known before the start."""
-
-SHORTEST_HORIZON = 0.05
-"""Less than this and every scheduling delay brakes the robot [s]."""
 
 FEWEST_POINTS = 10
 """For each period of the fastest wave, so that interpolation between them is the motion."""
@@ -114,22 +112,17 @@ class MotionSettings:
         minimum=0.0,
         maximum=1.0,
     )
-    timeout: float = ros_parameter(
-        0.1, "Age of the joint states at which the robot is stopped", unit="s", minimum=0.01, maximum=10.0
-    )
+    latency: float = latency_parameter(minimum=0.02)  # two ticks of the supervision
     mode: str = ros_parameter(
         TRAJECTORY,
         "trajectory: command by command_topic; action: by goals of command_action, whose results are monitored",
         choices=(TRAJECTORY, ACTION),
     )
-    horizon: float = ros_parameter(
-        0.3,
-        "Length of the stamped segments in which the motion is sent, each followed by braking to rest and replaced "
-        "after a third of it: if this node dies, the robot is at rest after this time plus v / a; 0: send the whole "
-        "motion, which nothing stops then",
-        unit="s",
-        minimum=0.0,
-        maximum=10.0,
+    segments: bool = ros_parameter(
+        True,
+        "Send the motion in stamped segments of three times the latency, each followed by braking to rest and replaced "
+        "after a third of it: if this node dies, the robot is at rest after this time plus v / a; false: send the "
+        "whole motion, which nothing stops then",
     )
     rate: float = ros_parameter(100.0, "Trajectory points per second", unit="Hz", minimum=20.0, maximum=1000.0)
     command_topic: str = topic_parameter(COMMANDS, "Topic of the trajectory controller")
@@ -315,7 +308,7 @@ def _thresholds(model: RobotModel, limits: MotionLimits, settings: ExcitationSet
         tracking=tracking,
         effort=effort,
         patience=settings.guard_time,
-        timeout=settings.timeout,
+        timeout=Latency(settings.latency).stale,
     )
 
 
@@ -326,14 +319,12 @@ def _check_points(settings: ExcitationSettings, model: RobotModel, excitation: E
             f"parameter rate gives {points:.3g} points per period of the fastest wave in the motion, fewer than "
             f"{FEWEST_POINTS}: make it at least {FEWEST_POINTS / excitation.fastest:g} Hz, or the period longer"
         )
-    if 0.0 < settings.horizon < SHORTEST_HORIZON:
-        raise UsageError(f"parameter horizon is {settings.horizon:g} s: make it 0 or at least {SHORTEST_HORIZON:g} s")
     count = excitation.duration * settings.rate
     most = int((1.0 - APPROACH_SHARE) * find_most_points(model.joint_names))
-    if not settings.horizon and count > most:
+    if not settings.segments and count > most:
         raise UsageError(
             f"a trajectory of {excitation.duration:g} s has {count:.0f} points at {settings.rate:g} Hz, more than "
-            f"{most}: lower rate or periods, or leave horizon above 0"
+            f"{most}: lower rate or periods, or leave segments true"
         )
 
 

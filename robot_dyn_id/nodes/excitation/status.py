@@ -14,7 +14,7 @@ from robot_dyn_id.excitation.execution.feedback import TimePoint
 from robot_dyn_id.excitation.execution.supervision import Phase, Supervisor
 from robot_dyn_id.msg import ExcitationStatus
 from robot_dyn_id.nodes.runtime.changes import Changes
-from robot_dyn_id.nodes.runtime.robot_node import ERROR, OK, WARN, Diagnosis
+from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, WARN, Diagnosis
 
 PERIOD = 0.2
 """Time between two messages of an unchanged status [s]."""

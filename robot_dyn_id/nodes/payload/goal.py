@@ -388,7 +388,7 @@ class PayloadGoals:
 
         Args:
             offer: function that makes the server from what begins and what cancels a goal.
-            make: function that begins to execute a goal; a `RobotDynIdError` refuses it.
+            make: function that begins to execute a goal; a `RobotDynIdError` rejects it.
             conclude: takes a goal that has ended.
         """
         self.goal: PayloadGoal | None = None
@@ -401,8 +401,7 @@ class PayloadGoals:
         if self._latest is not None and self._latest.busy:
             raise InputError("the computation of a goal that was canceled has not ended yet: try again")
         self.goal = self._latest = self._make(goal)
-        if self.goal.stage is PayloadStage.CHECK:
-            self._publish(self.goal)
+        self._published = -np.inf
 
     def brake(self, end: GoalEnd) -> None:
         """Brake if the robot moves; computations end in the background, and a driver has to answer first."""
@@ -411,15 +410,17 @@ class PayloadGoals:
             self._look(self.goal)
 
     def tick(self) -> None:
-        """Advance with the goal."""
-        if self.goal is not None:
-            stage = self.goal.stage
-            self.goal.tick()
-            self._look(self.goal)
-            if self.goal is not None and (
-                self.goal.stage is not stage or time.monotonic() > self._published + FEEDBACK_S
-            ):
-                self._publish(self.goal)
+        """Advance with the goal, of which every stage is reported."""
+        goal = self.goal
+        if goal is None:
+            return
+        stage = goal.stage
+        if time.monotonic() > self._published + FEEDBACK_S:
+            self._publish(goal)
+        goal.tick()
+        self._look(goal)
+        if self.goal is not None and goal.stage is not stage:
+            self._publish(goal)
 
     def stop(self, end: GoalEnd) -> bool:
         """End the goal; True once the robot is at rest."""

@@ -73,7 +73,7 @@ class WristMotion:
         self._publisher = WristExcitation(
             context=node.context,
             namespace=node.get_namespace(),
-            cli_args=["--ros-args", "-r", f"__node:={name}"],
+            cli_args=["--ros-args", "-r", f"__node:={name}", *node.arguments],
             parameter_overrides=[*list_wrist_parameters(node.settings, **own), node.get_parameter("use_sim_time")],
         )
         node.executor.add_node(self._publisher)

@@ -1,20 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Diagnostic status of a node and its rejected inputs: logged on change, published on `diagnostics`."""
+"""Diagnostic status of a node: logged on change, published on `/diagnostics` as by diagnostic_updater."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticStatus
+
 from robot_dyn_id.nodes.runtime.changes import Changes
-from robot_dyn_id.nodes.runtime.robot_node import OK, STALE, Diagnosis
+
+OK, WARN, ERROR, STALE = (
+    DiagnosticStatus.OK,
+    DiagnosticStatus.WARN,
+    DiagnosticStatus.ERROR,
+    DiagnosticStatus.STALE,
+)
 
 STARTUP_TIME_S = 5.0
 """Time after the start in which waiting for other nodes is not a warning [s]."""
 
-LONGEST_REFUSAL = 400
-"""Characters of a refusal that are reported: it can quote names of the message that is refused."""
+
+def make_status_name(node: str) -> str:
+    """Name of the status of a node, `node: task` as diagnostic_updater has it.
+
+    Args:
+        node: full name of the node: several robots share the topic.
+    """
+    return f"{node}: condition"
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Diagnostic status of a node.
+
+    Attributes:
+        level: `OK`, `WARN`, `ERROR` or `STALE`.
+        message: one line.
+        values: figures, by name.
+    """
+
+    level: bytes
+    message: str
+    values: Mapping[str, object] = field(default_factory=dict)
 
 
 class Condition:
@@ -25,14 +55,13 @@ class Condition:
     """
 
     def __init__(self, log: Any) -> None:
-        """Begin with the status "starting".
+        """Begin with the status "running".
 
         Args:
             log: logger of the node.
         """
-        self._log, self.diagnosis = log, Diagnosis(OK, "starting")
-        self._refused, self._refusal = 0, "none"
-        self._changes, self._refusals = Changes(), Changes()
+        self._log, self.diagnosis = log, Diagnosis(OK, "running")
+        self._changes = Changes()
         self._begun, self._waiting = time.monotonic(), False
 
     def report(self, level: bytes, message: str, values: Mapping[str, object] | None = None) -> None:
@@ -43,9 +72,7 @@ class Condition:
             message: one line.
             values: quantities by name.
         """
-        old = self.diagnosis
-        counted = {**(values or {}), "refused inputs": self._refused, "last refused": self._refusal}
-        self.diagnosis = Diagnosis(level, message, counted)
+        old, self.diagnosis = self.diagnosis, Diagnosis(level, message, values or {})
         now = time.monotonic()
         if (old.level, old.message) != (level, message):
             self._waiting = level == STALE and now < self._begun + STARTUP_TIME_S
@@ -62,10 +89,3 @@ class Condition:
             self._waiting = False
             self._log.warning(self.diagnosis.message)
         return self.diagnosis
-
-    def refuse(self, what: str) -> None:
-        """Count an input that is not used, and log why, at most once in `LOG_PERIOD` for the same reason."""
-        what = " ".join(what[: 2 * LONGEST_REFUSAL].split())[:LONGEST_REFUSAL]
-        self._refused, self._refusal = self._refused + 1, what
-        if self._refusals.due(time.monotonic(), what):
-            self._log.warning(f"refused: {what}")

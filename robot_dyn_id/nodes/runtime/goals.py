@@ -4,53 +4,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.task import Future
 
-from robot_dyn_id.errors import RobotDynIdError
-
-
-class GoalNode(Protocol):
-    """A node as a server of goals needs it."""
-
-    def guarded(self, callback: Callable[..., Any]) -> Callable[..., Any]:
-        """See `RobotNode.guarded`."""
-        ...
-
-    def fault(self, error: Exception) -> None:
-        """See `RobotNode.fault`."""
-        ...
-
-    def get_logger(self) -> Any:
-        """Logger of the node."""
-        ...
+from robot_dyn_id.errors import MotionError, RobotDynIdError
 
 
 class GoalServer:
     """Server of an action that executes one goal at a time.
 
-    Every goal is accepted: a rejection has no reason, but a result has. The type of the action has in its result the
-    constants SUCCEEDED, CANCELED, REFUSED and INTERNAL_ERROR and the fields `code` and `message`. A goal ends as
-    succeeded with the code SUCCEEDED, as canceled if its client has canceled it and the code is CANCELED, and as
-    aborted otherwise. Goals are executed by the callbacks of the node, without threads.
+    A goal that cannot be executed is rejected. As a rejection has no text, the reason is logged and is in the
+    diagnostics of the node, `last refused`. The type of the action has in its result the constants SUCCEEDED and
+    CANCELED and the fields `code` and `message`. A goal ends as succeeded with the code SUCCEEDED, as canceled if its
+    client has canceled it and the code is CANCELED, and as aborted otherwise. Goals are executed by the callbacks of
+    the node, without threads.
     """
 
     def __init__(
-        self, node: GoalNode, action: Any, name: str, begin: Callable[[Any], None], cancel: Callable[[], None]
+        self, node: Any, action: Any, name: str, begin: Callable[[Any], None], cancel: Callable[[], None]
     ) -> None:
         """Offer the action.
 
         Args:
-            node: node that executes the goals.
+            node: the `RobotNode` that executes the goals.
             action: type of the action.
             name: relative name of the action.
-            begin: function that is called with each goal and begins to execute it; a `RobotDynIdError` refuses the
-                goal with its text.
+            begin: function that is called with each goal and begins to execute it, before the goal is accepted; a
+                `RobotDynIdError` rejects the goal with its text.
             cancel: function that is called when the client cancels the goal; the goal goes on until `finish`.
         """
-        self._node, self._type, self._begin, self._cancel = node, action, begin, cancel
+        self._node, self._type, self._name = node, action, name
+        self._begin, self._cancel = begin, cancel
         self._handle: Any = None
         self._end = Future()
         self._unsettled = 0  # goals whose client has no result yet
@@ -59,7 +45,7 @@ class GoalServer:
             action,
             name,
             self._settle,  # replaced for every goal
-            goal_callback=lambda request: GoalResponse.ACCEPT,
+            goal_callback=self._receive,
             handle_accepted_callback=self._accept,
             cancel_callback=self._accept_cancel,
         )
@@ -104,31 +90,25 @@ class GoalServer:
         """Take the action out of the graph, which rclpy does not do when a node is destroyed."""
         self._server.destroy()
 
-    def _accept(self, handle: Any) -> None:
-        """Begin to execute a goal, or answer why it is refused."""
-        if self._handle is not None:
-            self._refuse(handle, self._type.Result.REFUSED, "another goal is being executed")
-            return
-        self._handle, self._end = handle, Future()
-        end = self._end
+    def _receive(self, goal: Any) -> Any:
+        """Begin to execute a goal, or reject it."""
         try:
-            self._begin(handle.request)
+            if self._handle is not None:
+                raise MotionError("another goal is being executed")
+            self._begin(goal)
         except RobotDynIdError as error:
-            self._handle = None
-            self._refuse(handle, self._type.Result.REFUSED, str(error))
+            self._node.refuse(f"goal of {self._name}: {error}")
         except Exception as error:
-            self._handle = None
             self._node.fault(error)
-            self._refuse(handle, self._type.Result.INTERNAL_ERROR, f"internal error: {error!r}")
         else:
-            handle.execute(self._executed(end))
+            return GoalResponse.ACCEPT
+        return GoalResponse.REJECT
 
-    def _refuse(self, handle: Any, code: int, reason: str) -> None:
-        """End a goal without executing it."""
-        self._node.get_logger().warning(f"goal refused: {reason}")
-        end = Future()
-        end.set_result(self._type.Result(code=code, message=reason))
-        handle.execute(self._executed(end))
+    def _accept(self, handle: Any) -> None:
+        """Wait for the end of the goal that was begun just now."""
+        self._handle, self._end = handle, Future()
+        self._unsettled += 1
+        handle.execute(self._executed(self._end))
 
     def _executed(self, end: Any) -> Callable[[Any], Any]:
         """Execution of a goal: the wait for its end."""
@@ -136,7 +116,6 @@ class GoalServer:
         async def execute(handle: Any) -> Any:  # rclpy awaits only what is a coroutine function itself
             return self._settle(handle, await end)
 
-        self._unsettled += 1
         return execute
 
     def _settle(self, handle: Any, result: Any) -> Any:

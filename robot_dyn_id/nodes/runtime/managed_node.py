@@ -39,7 +39,8 @@ class ManagedNode(LifecycleNodeMixin, RobotNode):  # type: ignore[misc]
 
     Its settings have the field `autostart`. What it may move, it moves only in the state `active`. A transition that
     raises a `RobotDynIdError` fails and leaves the state as it was; any other exception goes to `fault`, and the node
-    becomes unconfigured.
+    becomes unconfigured. Its publishers are not lifecycle publishers: what brakes a robot or lets its efforts fade is
+    commanded, and reported, after `deactivate`.
     """
 
     def __init__(self, **options: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from robot_dyn_id.errors import GraphError
+from robot_dyn_id.nodes.runtime.diagnostics import make_status_name
 
 LISTENING_S = 1.0
 """Time after which a participant knows the nodes that are already in the graph: discovery takes up to 0.65 s."""
@@ -150,7 +151,7 @@ class Namesakes:
 
     def _hear(self, message: Any) -> None:
         for status in message.status:
-            if status.name != self._name:
+            if status.name != make_status_name(self._name):
                 continue
             values = {item.key: item.value for item in status.values}
             state, started, instance = (*values.get(INSTANCE, "").split(), "", "", "")[:3]

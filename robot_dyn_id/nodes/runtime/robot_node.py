@@ -8,10 +8,11 @@ import re
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.exceptions import NameValidationException
@@ -21,10 +22,12 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dyn_id.errors import InputError, InternalError, RobotDynIdError, UsageError
 from robot_dyn_id.nodes.runtime.backlog import Backlog
+from robot_dyn_id.nodes.runtime.changes import Changes
 from robot_dyn_id.nodes.runtime.decoding import decode
+from robot_dyn_id.nodes.runtime.diagnostics import ERROR, Condition, Diagnosis, make_status_name
 from robot_dyn_id.nodes.runtime.goals import GoalServer
 from robot_dyn_id.nodes.runtime.namesakes import Namesakes
-from robot_dyn_id.nodes.runtime.ros_parameters import declare
+from robot_dyn_id.nodes.runtime.ros_parameters import change_settings, declare
 from robot_dyn_id.nodes.runtime.waitables import WaitablePoller
 
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -100,31 +103,9 @@ class Interface:
         return cls(CALLS, name, kind, text)
 
 
-OK, WARN, ERROR, STALE = (
-    DiagnosticStatus.OK,
-    DiagnosticStatus.WARN,
-    DiagnosticStatus.ERROR,
-    DiagnosticStatus.STALE,
-)
-
 DIAGNOSTICS = Interface.publishes(
-    "diagnostics", DiagnosticArray, "Condition of the node, and the process it runs in, once a second", RELIABLE
+    "/diagnostics", DiagnosticArray, "Condition of the node, and the process it runs in, once a second", RELIABLE
 )
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """Diagnostic status of a node.
-
-    Attributes:
-        level: `OK`, `WARN`, `ERROR` or `STALE`.
-        message: one line.
-        values: figures, by name.
-    """
-
-    level: bytes
-    message: str
-    values: Mapping[str, object] = field(default_factory=dict)
 
 
 def _is_wrong_name(error: BaseException) -> bool:
@@ -138,23 +119,11 @@ def _name_error(error: BaseException) -> UsageError:
     return UsageError(f"{text}: correct the names, the namespace or the remappings of the node")
 
 
-REFUSAL_PERIOD = 5.0
-"""Shortest time between two log lines of callbacks that refuse their input [s]."""
+LONGEST_REFUSAL = 400
+"""Characters of a refusal that are reported: it can quote names of the message that is refused."""
 
 LONGEST_ERROR = 500
 """Characters of an exception that are reported; messages can quote what they were given."""
-
-
-class Reported(Protocol):
-    """The `Condition` of a node that has one."""
-
-    def remind(self) -> Any:
-        """The latest diagnostic status."""
-        ...
-
-    def refuse(self, what: str) -> None:
-        """Count an input that is not used."""
-        ...
 
 
 class GuardedNode(Node):  # type: ignore[misc]
@@ -164,6 +133,8 @@ class GuardedNode(Node):  # type: ignore[misc]
         end: reason why the node ends on its own, an error or an exit code; None while it runs.
         internal_errors: number of callbacks that ended in an unexpected exception.
         internal_error: the latest of these exceptions in one line; empty without one.
+        refused: number of inputs that were not used, such as messages and goals.
+        refusal: reason why the latest of them was not.
         steady: clock that no other clock can halt: what monitors silence must not trust `use_sim_time`.
     """
 
@@ -172,24 +143,27 @@ class GuardedNode(Node):  # type: ignore[misc]
 
     steady: Clock
     _poller: WaitablePoller | None = None
-    _destroyed = False
+    destroyed = False
+    """Whether the node has left the graph."""
 
     def _guard(self) -> None:
         """Begin without faults."""
         self.end: RobotDynIdError | int | None = None
         self.internal_errors = 0
         self.internal_error = ""
+        self.refused, self.refusal = 0, "none"
+        self._refusals = Changes()
         self._backlogs: dict[str, Backlog] = {}
         self._logged_faults: set[tuple[str, int]] = set()
 
     def destroy_node(self) -> None:
         """Leave the graph; callbacks that are due already come to nothing."""
-        self._destroyed = True
+        self.destroyed = True
         super().destroy_node()
 
     def _poll(self) -> None:
         """Poll the waitables of the node, see `WaitablePoller`."""
-        self._poller = WaitablePoller(self, lambda: () if self._destroyed else super(GuardedNode, self).waitables)
+        self._poller = WaitablePoller(self, lambda: () if self.destroyed else super(GuardedNode, self).waitables)
 
     @property
     def waitables(self) -> Iterator[Any]:
@@ -233,7 +207,7 @@ class GuardedNode(Node):  # type: ignore[misc]
 
         @functools.wraps(callback)
         def call(*arguments: Any) -> Any:
-            if self._destroyed:  # a callback that was due already: some functions of destroyed handles crash
+            if self.destroyed:  # a callback that was due already: some functions of destroyed handles crash
                 return None
             try:
                 return callback(*arguments)
@@ -246,16 +220,11 @@ class GuardedNode(Node):  # type: ignore[misc]
         return call
 
     def refuse(self, what: str) -> None:
-        """Report an input that is not used; a node with a `Condition` counts it there."""
-        if self._reported is not None:
-            self._reported.refuse(what)
-        else:
-            self.get_logger().warning(f"refused: {what}", throttle_duration_sec=REFUSAL_PERIOD)
-
-    @property
-    def _reported(self) -> Reported | None:
-        """The condition of a node that reports one."""
-        return getattr(self, "_condition", None)
+        """Count an input that is not used, and log the reason, at most once in `LOG_PERIOD` for the same one."""
+        self.refusal = " ".join(what[: 2 * LONGEST_REFUSAL].split())[:LONGEST_REFUSAL]
+        self.refused += 1
+        if self._refusals.due(time.monotonic(), self.refusal):
+            self.get_logger().warning(f"refused: {self.refusal}")
 
     def _seconds(self) -> float:
         """Time of the steady clock [s]."""
@@ -318,7 +287,7 @@ class GuardedNode(Node):  # type: ignore[misc]
         """Create a service that answers even if its callback raises; see `rclpy.node.Node`."""
 
         def call(request: Any, answer: Any) -> Any:
-            if self._destroyed:
+            if self.destroyed:
                 return answer
             try:
                 return callback(request, answer)
@@ -338,7 +307,10 @@ class RobotNode(GuardedNode):
     """A node whose parameters and interfaces are declared as data, from which the documentation is made too.
 
     Attributes:
+        arguments: ROS arguments of its own, in addition to those of the process.
         settings: its ROS parameters, an instance of `SETTINGS`.
+        condition: what its diagnostics report, unless it has a `diagnosis` of its own.
+        hardware_id: name of the robot that the diagnostics are about; "none" before it is known.
         namesakes: other nodes of the same full name; the newer of two that are alive ends with a `GraphError`.
     """
 
@@ -368,9 +340,13 @@ class RobotNode(GuardedNode):
                 raise _name_error(error) from None
             raise
         self._guard()
+        self.arguments: list[str] = list(options.get("cli_args") or ())
         self._goal_servers: list[GoalServer] = []
         try:
             self.settings: Any = declare(self, self.SETTINGS)
+            self.add_on_set_parameters_callback(self._check_parameters)
+            self.add_post_set_parameters_callback(self._take_parameters_that_change)
+            self.condition, self.hardware_id = Condition(self.get_logger()), "none"
             self.steady = Clock(clock_type=ClockType.STEADY_TIME)
             self._poll()
             self._diagnostics = self.create_publisher(DIAGNOSTICS.type, DIAGNOSTICS.name, DIAGNOSTICS.qos)
@@ -391,9 +367,24 @@ class RobotNode(GuardedNode):
             RobotDynIdError: what it is given cannot be used; the node is destroyed then.
         """
 
+    def follow_settings(self) -> None:
+        """Adapt to `settings` that were changed while the node runs, where they are not read whenever they are used."""
+
+    def _check_parameters(self, parameters: list[Any]) -> SetParametersResult:
+        """Whether parameters can be set to these values, else why not; read-only ones do not come here."""
+        try:
+            change_settings(self.settings, parameters)
+        except UsageError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _take_parameters_that_change(self, parameters: list[Any]) -> None:
+        self.settings = change_settings(self.settings, parameters)
+        self.follow_settings()
+
     def destroy_node(self) -> None:
         """Leave the graph, with the actions."""
-        self._destroyed = True
+        self.destroyed = True
         while self._goal_servers:
             self._goal_servers.pop().destroy()
         super().destroy_node()
@@ -412,8 +403,8 @@ class RobotNode(GuardedNode):
             publisher.wait_for_all_acked(Duration(seconds=max(end - time.monotonic(), 0.0)))
 
     def diagnosis(self) -> Diagnosis:
-        """Diagnostic status, evaluated once per second: the `Condition` of a node that has one."""
-        return Diagnosis(OK, "running") if self._reported is None else self._reported.remind()
+        """Diagnostic status, evaluated once per second."""
+        return self.condition.remind()
 
     def _diagnose(self) -> None:
         try:
@@ -423,9 +414,11 @@ class RobotNode(GuardedNode):
             found = Diagnosis(ERROR, self.internal_error)
         if self.internal_error:
             found = Diagnosis(ERROR, self.internal_error, {**found.values, "internal errors": self.internal_errors})
-        status = DiagnosticStatus(level=found.level, name=self.get_fully_qualified_name(), message=found.message)
+        name = make_status_name(self.get_fully_qualified_name())
+        status = DiagnosticStatus(level=found.level, name=name, message=found.message, hardware_id=self.hardware_id)
+        refused = {"refused inputs": self.refused, "last refused": self.refusal}
         dropped = {f"dropped messages of {name}": one.dropped for name, one in self._backlogs.items() if one.dropped}
-        values = {**found.values, **dropped, **self.namesakes.values()}
+        values = {**found.values, **refused, **dropped, **self.namesakes.values()}
         status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
         self._diagnostics.publish(self.stamped(DiagnosticArray(status=[status])))
 

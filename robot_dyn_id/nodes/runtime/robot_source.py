@@ -11,6 +11,7 @@ from std_msgs.msg import String
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.nodes.runtime.computation import LatestComputation
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, Interface, RobotNode
 
 DESCRIPTION = Interface.subscribes(
@@ -20,6 +21,9 @@ DESCRIPTION = Interface.subscribes(
 
 FIRST, AGAIN = 5.0, 60.0
 """Time until the first warning that the description is absent, and between later ones [s]."""
+
+POLL = 0.05
+"""Time between two looks whether a description has been read [s]."""
 
 ANY_ROBOT = """<robot name="any"><link name="base"/><link name="body"/><joint name="joint" type="continuous">
 <parent link="base"/><child link="body"/><axis xyz="0 0 1"/></joint></robot>"""
@@ -37,9 +41,9 @@ class RobotSource:
         node: RobotNode,
         urdf: str,
         joints: Sequence[str],
-        ready: Callable[[RobotModel], None],
+        ready: Callable[[Any], None],
         announce: bool = True,
-        **options: Any,
+        prepare: Callable[[RobotModel], Any] = lambda model: model,
     ) -> None:
         """Read the file, or wait for the topic.
 
@@ -47,38 +51,48 @@ class RobotSource:
             node: has `DESCRIPTION` among its interfaces.
             urdf: path of a URDF or xacro file; empty to wait for the topic.
             joints: the joints to keep; all that move if empty.
-            ready: takes the model. A `RobotDynIdError` that it raises refuses the model like a broken URDF.
+            ready: takes what was prepared. A `RobotDynIdError` that it or `prepare` raises refuses the model like a
+                broken URDF.
             announce: whether to log at once that the robot is awaited; False for nodes that log their state.
-            **options: `held` and `gravity` of `RobotModel.from_description`.
+            prepare: makes what the node needs of the model, in a thread where the topic is waited for; the model itself
+                by default.
 
         Raises:
             ModelError: the file is broken, or has no such joint.
         """
-        self._node, self._joints, self._ready, self._options = node, tuple(joints) or None, ready, options
+        self._node, self._joints, self._prepare, self._ready = node, tuple(joints) or None, prepare, ready
         self._text: str | None = None
         self._subscription: Any = None
         self.problem = ""
         if urdf:
-            self._read(RobotDescription.from_file(urdf))
+            self._take(*self._read(RobotDescription.from_file(urdf)))
             return
-        RobotModel.from_urdf(ANY_ROBOT)  # what loads libraries and takes long must not happen in a callback
-        topic = node.resolve_topic_name(DESCRIPTION.name)
-        self.problem = f"waiting for {topic}: no publisher yet; or name a file by the parameter urdf"
+        RobotModel.from_urdf(ANY_ROBOT)  # loads libraries, which takes long
+        self._topic = node.resolve_topic_name(DESCRIPTION.name)
+        self.problem = f"waiting for {self._topic}: no publisher yet; or name a file by the parameter urdf"
+        self._reading = LatestComputation(lambda text: self._read(RobotDescription(text)))
         self._subscription = node.subscription(DESCRIPTION.name, self._received)
         if announce:
             node.get_logger().info(self.problem)
         self._reminder: Any = node.create_timer(FIRST, self._remind, clock=node.steady)
+        self._poll: Any = node.create_timer(POLL, self._look, clock=node.steady)
 
     def close(self) -> None:
         """End the subscription, so that a later source receives the latched description again."""
         if self._subscription is not None:
-            self._node.destroy_timer(self._reminder)
+            self._reading.drop()
+            for timer in (self._reminder, self._poll):
+                self._node.destroy_timer(timer)
             self._node.destroy_subscription(self._subscription)
             self._subscription = None
 
-    def _read(self, robot: RobotDescription) -> None:
-        self._ready(RobotModel.from_description(robot, self._joints, **self._options))
-        self.problem = ""
+    def _read(self, robot: RobotDescription) -> tuple[str, Any]:
+        model = RobotModel.from_description(robot, self._joints)
+        return model.name, self._prepare(model)
+
+    def _take(self, name: str, prepared: Any) -> None:
+        self._ready(prepared)
+        self.problem, self._node.hardware_id = "", name
 
     def _remind(self) -> None:
         self._node.get_logger().warning(self.problem)
@@ -96,11 +110,20 @@ class RobotSource:
         if not self.problem:
             self._node.get_logger().warning("robot_description has changed: start the node again to use the new one")
             return
+        self.problem = f"waiting for what is prepared from {self._topic}"
+        self._reading.submit(message.data)
+
+    def _look(self) -> None:
+        """Take the robot that has been read."""
+        work = self._reading.poll()
+        if work is None:
+            return
         try:
-            self._read(RobotDescription(message.data))
+            self._take(*work.result())
         except RobotDynIdError as error:
             self.problem = str(error)
             self._node.get_logger().error(self.problem)
             self._wait(AGAIN)
             return
         self._reminder.cancel()
+        self._poll.cancel()

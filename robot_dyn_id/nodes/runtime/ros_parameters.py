@@ -15,6 +15,7 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.exceptions import NameValidationException
 from rclpy.expand_topic_name import expand_topic_name
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.validate_full_topic_name import validate_full_topic_name
 from rclpy.validate_topic_name import validate_topic_name
 
@@ -52,7 +53,7 @@ class Rule:
         minimum, maximum: range of a number, or of each number of an array.
         choices: strings that are allowed; empty allows all.
         kind: `PATH` or `TOPIC` for text that is one; empty for other text.
-        changeable: whether it can be changed while the node runs, which the node follows by a callback of its own.
+        changeable: whether it can be changed while the node runs.
     """
 
     description: str
@@ -136,6 +137,12 @@ def ros_parameter(
     return field(default=default, metadata={"rule": rule})
 
 
+def latency_parameter(default: float = 0.1, minimum: float = 0.002) -> Any:
+    """Field `latency` of the settings of a node that watches ages, see `Latency` [s]."""
+    text = "Longest delay of a message that is tolerated, from which other limits follow"
+    return ros_parameter(default, text, "s", minimum, 10.0)
+
+
 def path_parameter(default: Any, description: str) -> Any:
     """Field for the name of a file or folder, or several; see `ros_parameter`."""
     return field(default=default, metadata={"rule": Rule(description, "", -math.inf, math.inf, (), PATH)})
@@ -205,6 +212,24 @@ def declare(node: Node, settings: type[Settings]) -> Settings:
             given = list(value) if isinstance(value, tuple) else value
             node.declare_parameter(name, given, descriptor, ignore_override=True)
     return settings(**values)
+
+
+def change_settings(settings: Settings, parameters: Sequence[Parameter]) -> Settings:
+    """The settings with new values of those parameters that can be changed.
+
+    Args:
+        settings: present settings.
+        parameters: new values of parameters of the node; those that every node has are left out.
+
+    Raises:
+        UsageError: a value of the wrong type or out of range.
+    """
+    hints = get_type_hints(type(settings))
+    known = {item.name: item for item in fields(settings) if item.metadata["rule"].changeable}  # type: ignore[arg-type]
+    values = {
+        one.name: read_value(known[one.name], one.value, hints[one.name]) for one in parameters if one.name in known
+    }
+    return replace(settings, **values)  # type: ignore[type-var]
 
 
 def read_value(item: Field[Any], given: Any, wanted: Any) -> Any:

@@ -94,47 +94,81 @@ def _spin_for(executor: Any, duration: float) -> None:
 def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
     """Run one node until a signal that ends a process; the complete body of an executable.
 
-    The handlers of rclpy are left out, because they end all communication at once: a robot could not be stopped.
-    A node that fails by an exception is brought to rest like one that is stopped by a signal.
-
     Returns:
         0 ended by a signal; 2 wrong parameters; 3 bad input; 4 a fault of the node itself, such as an unexpected
         exception in a callback; or the exit code of a node that ended on its own.
     """
+    command = list(arguments or sys.argv)
+    return run_together([(make, None)], arguments, lambda: refuse_other_words(make.NAME, command))
+
+
+def run_together(
+    parts: Sequence[tuple[type[RobotNode], Sequence[str] | None]],
+    arguments: Sequence[str] | None = None,
+    check: Callable[[], None] = lambda: None,
+) -> int:
+    """Run nodes until a signal that ends a process, or until one of them ends.
+
+    The handlers of rclpy are left out, because they end all communication at once: a robot could not be stopped.
+    Nodes that fail by an exception are brought to rest like those that are stopped by a signal, all at the same time.
+
+    Args:
+        parts: class of each node, and its ROS arguments; None: those of the process.
+        arguments: command line of the process; None: that of Python.
+        check: raises a `UsageError` for a command line that cannot be used.
+
+    Returns:
+        Exit code, see `run`.
+    """
     signals: list[int] = []
     handle_termination(lambda number, frame: signals.append(number), always=(signal.SIGINT, signal.SIGTERM))
-    command = list(arguments or sys.argv)
-    node = None
+    nodes: list[RobotNode] = []
+    label, command = parts[0][0].NAME, list(arguments or sys.argv)
     try:
-        refuse_other_words(make.NAME, command)
+        check()
         _initialize(arguments)
-        refuse_renamed_section_of(make.NAME, [row.name for row in list_ros_parameters(make.SETTINGS)], command)
-        node = make()
-        executor = make_executor()
-        executor.add_node(node)
-        spare_collection()
-        try:
-            spin(executor, lambda: bool(signals) or node.end is not None)
-        except Exception as error:  # of the executor: those of callbacks do not come here
-            node.fault(error)
-        _bring_to_rest(executor, node)
-        executor.shutdown()
-        if isinstance(node.end, RobotDynIdError):
-            raise node.end
-        return node.end or (InternalError.exit_code if node.internal_errors else 0)
+        for make, words in parts:
+            label, command = make.NAME, list(words or command)
+            refuse_renamed_section_of(label, [row.name for row in list_ros_parameters(make.SETTINGS)], command)
+            own = {} if words is None else {"cli_args": words, "use_global_arguments": False}
+            nodes.append(make(**own))
+        _spin_to_the_end(nodes, signals)
+        code = 0
+        for node in nodes:
+            label = node.NAME
+            if isinstance(node.end, RobotDynIdError):
+                raise node.end
+            code = code or node.end or (InternalError.exit_code if node.internal_errors else 0)
+        return code
     except KeyboardInterrupt:  # while a file is expanded by xacro: nothing has moved yet
         return 0
     except RobotDynIdError as error:
-        print(f"{make.NAME}: {error}{find_origin(str(error), command)}", file=sys.stderr)
+        print(f"{label}: {error}{find_origin(str(error), command)}", file=sys.stderr)
         return error.exit_code
     except Exception as fault:
         other = explain_setup_error(fault) or report_fault(fault, command)
-        print(f"{make.NAME}: {other}", file=sys.stderr)
+        print(f"{label}: {other}", file=sys.stderr)
         return other.exit_code
     finally:
-        if node is not None:
-            node.destroy_node()
+        for node in nodes:
+            if not node.destroyed:
+                node.destroy_node()
         rclpy.try_shutdown()
+
+
+def _spin_to_the_end(nodes: Sequence[RobotNode], signals: list[int]) -> None:
+    """Execute the callbacks of nodes until a signal or the end of one of them, and bring all of them to rest."""
+    executor = make_executor()
+    for node in nodes:
+        executor.add_node(node)
+    spare_collection()
+    try:
+        spin(executor, lambda: bool(signals) or any(node.end is not None for node in nodes))
+    except Exception as error:  # of the executor: those of callbacks do not come here
+        for node in nodes:
+            node.fault(error)
+    _bring_to_rest(executor, nodes)
+    executor.shutdown()
 
 
 def refuse_other_words(name: str, command: Sequence[str]) -> None:
@@ -168,16 +202,29 @@ def _initialize(arguments: Sequence[str] | None) -> None:
         raise UsageError(f"cannot start with these ROS arguments: {text}") from None
 
 
-def _bring_to_rest(executor: Any, node: RobotNode) -> None:
-    """Call `stop` of a node until it is at rest, and wait for its last messages; an exception gives it another try."""
-    deadline = time.monotonic() + PATIENCE
-    resting = False
-    for _ in range(ATTEMPTS):
-        try:
-            resting = spin(executor, node.stop, deadline - time.monotonic())
-            break
-        except Exception as error:
-            node.fault(error)
-    if not resting:
+def _bring_to_rest(executor: Any, nodes: Sequence[RobotNode]) -> None:
+    """Call `stop` of nodes until they are at rest; each leaves the graph as soon as it is, like a process that ends.
+
+    An exception gives a node another try.
+    """
+    moving, tries = list(nodes), dict.fromkeys(nodes, ATTEMPTS)
+
+    def rest() -> bool:
+        for node in list(moving):
+            try:
+                resting = node.stop()
+            except Exception as error:
+                node.fault(error)
+                tries[node] -= 1
+                continue
+            if resting:
+                moving.remove(node)
+                node.farewell()
+                executor.remove_node(node)
+                node.destroy_node()
+        return not any(tries[node] for node in moving)
+
+    spin(executor, rest, PATIENCE)
+    for node in moving:
         node.get_logger().error(f"did not come to rest within {PATIENCE:g} s")
-    node.farewell()
+        node.farewell()

@@ -15,6 +15,7 @@ from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.excitation.execution.clocks import ClockAgreement
 from robot_dyn_id.excitation.execution.feedback import REST_TIME_S, Feedback, TimePoint
 from robot_dyn_id.excitation.execution.guard import GuardThresholds
+from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.excitation.execution.supervision import Phase, Supervisor
 from robot_dyn_id.excitation.limits import REST_SPEED, scale_effort_limits
 from robot_dyn_id.model.robot import RobotModel
@@ -857,7 +858,7 @@ def test_positions_that_no_joint_can_have_are_broken_joint_states():
 
 
 def test_clocks_that_disagree_are_found_and_one_late_message_is_not():
-    clocks = ClockAgreement(0.1)
+    clocks = ClockAgreement(Latency(0.1))
     assert clocks.problem(0.0) == ""
     for k in range(100):
         clocks.receive(0.01 * k, 3.0 if k == 50 else 0.02)

@@ -9,7 +9,7 @@ import pytest
 from robot_dyn_id.msg import ExcitationStatus as Status
 from std_srvs.srv import SetBool
 from support.broken_packages import without_library
-from support.excitation_cell import ACCELERATION, HORIZON_S, NAMES, START, Cell
+from support.excitation_cell import ACCELERATION, NAMES, START, Cell
 from support.joint_state_faults import FAULTS
 from support.lifecycle import ACTIVATE, CLEANUP, CONFIGURE, DEACTIVATE, change
 
@@ -26,7 +26,7 @@ def cell(world, request):
         pytest.skip("control_msgs is not installed: there is no action FollowJointTrajectory")
     from support.action_follower import ActionFollower
 
-    cell = Cell(world, follower=False, mode="action", horizon=getattr(request, "param", 0.0))
+    cell = Cell(world, follower=False, mode="action", segments=getattr(request, "param", "false"))
     no_controller = f"no controller: no server of the action {ACTION}"
     world.until(lambda: cell.call("start").message == no_controller)  # it looks for other nodes of its name at first
     cell.follower = world.add(lambda **o: ActionFollower(NAMES, START, **o))
@@ -73,7 +73,7 @@ def test_an_excitation_is_one_goal_that_succeeds(cell):
     assert cell.world.probe.count_publishers("joint_trajectory_controller/joint_trajectory") == 0
 
 
-@pytest.mark.parametrize("cell", [HORIZON_S], indirect=True)
+@pytest.mark.parametrize("cell", ["true"], indirect=True)
 def test_an_excitation_in_pieces_is_many_goals_of_which_each_replaces_the_one_before(cell):
     cell.running().until(Status.DONE)
     cell.world.until(lambda: cell.follower.goal is None)
@@ -82,7 +82,7 @@ def test_an_excitation_in_pieces_is_many_goals_of_which_each_replaces_the_one_be
     assert len(cell.follower.received) >= 3
 
 
-@pytest.mark.parametrize("cell", [HORIZON_S], indirect=True)
+@pytest.mark.parametrize("cell", ["true"], indirect=True)
 def test_a_controller_that_gives_up_a_piece_gets_no_other(cell):
     cell.running()
     cell.follower.accepts = lambda trajectory: False
@@ -178,7 +178,7 @@ def test_the_loss_of_the_action_is_reported(cell):
 
 @pytest.mark.parametrize(
     ("cell", "answers"),
-    [(HORIZON_S, True), (0.0, False)],
+    [("true", True), ("false", False)],
     indirect=["cell"],
     ids=["controller answers", "controller never ends a goal"],
 )

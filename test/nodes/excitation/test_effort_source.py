@@ -72,7 +72,7 @@ class Cart:
 def test_feed_forward_removes_almost_all_of_the_tracking_error(world, tmp_path, mode, compensates):
     # a goal begins when it arrives, late by its way and by a step of the clock: both are short here
     arm = Cart(world, tmp_path, compensates, pace=0.4 if mode == "action" else 1.0)
-    pieces = {"mode": mode, "horizon": 1.0 if mode == "trajectory" else 0.0}
+    pieces = {"mode": mode, "segments": "true" if mode == "trajectory" else "false", "latency": 0.33}
     without, with_efforts = (np.abs(arm.worst(feed_forward=file, **pieces)) for file in ("", arm.parameters))
     assert with_efforts.max() < 0.1 * without.max()
 

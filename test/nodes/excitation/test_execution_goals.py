@@ -38,9 +38,9 @@ def test_a_run_reports_its_progress_and_its_result(world):
 def test_full_speed_is_refused_until_the_slow_run_of_the_same_node_has_succeeded(world):
     cell, client = cell_with_client(world, rehearsal="true", **SHORT)
     assert cell.statuses[-1].rehearsal == Status.NOT_REHEARSED
-    for refused in (client.send().end()[1], client.send(speed_scale=0.5).end()[1]):
-        assert refused.code == Result.REFUSED and refused.message.startswith("not rehearsed")
-        assert "~/rehearse" in refused.message
+    for scale in (1.0, 0.5):
+        assert client.is_rejected(speed_scale=scale)
+        assert "not rehearsed" in cell.node.refusal and "~/rehearse" in cell.node.refusal
     assert not cell.call("start").success
     assert cell.follower.received == []
     goal = client.send(task=Goal.REHEARSE_AND_RUN)
@@ -98,11 +98,11 @@ def pause(data):
 
 
 def send_until_it_runs(world, client):
-    """The first goal of those that are sent one after the other that is not refused, once it runs."""
+    """The first goal of those that are sent one after the other that is not rejected, once it runs."""
     goals = [client.send()]
 
     def runs():
-        if goals[-1].done:
+        if goals[-1].rejected:
             goals.append(client.send())
         return any(one.phase == "excitation" for one in goals[-1].feedback)
 
@@ -121,7 +121,7 @@ def test_a_goal_ends_as_aborted_after_a_fault_a_stop_and_the_end_of_the_node(wor
     assert cell.follower.received[-1][0] - begin < TIMEOUT_S + 0.2
     cell.follower.speak = True
     cell.until(Status.FAULT)
-    goal = send_until_it_runs(world, client)  # refused until joint states have come again, and show rest
+    goal = send_until_it_runs(world, client)  # rejected until joint states have come again, and show rest
     assert cell.call("stop").success
     status, result = goal.end()
     assert (status, result.code, result.message) == (ABORTED, Result.STOPPED, "stopped as requested")
@@ -141,12 +141,11 @@ def test_other_requests_during_a_goal_are_refused_and_wrong_goals_move_nothing(w
         ({"task": Goal.RETURN, "speed_scale": 0.5}, "speed_scale"),
         ({"task": Goal.RETURN}, "nothing has been started"),
     ):
-        status, result = client.send(**wrong).end()
-        assert (status, result.code) == (ABORTED, Result.REFUSED) and words in result.message
+        assert client.is_rejected(**wrong) and words in cell.node.refusal
     assert cell.follower.received == []
     first = client.send(speed_scale=0.8)
     world.until(lambda: any(f.phase == "excitation" for f in first.feedback))
-    assert client.send().end()[1].message == "another goal is being executed"
+    assert client.is_rejected() and "another goal is being executed" in cell.node.refusal
     for name in ("start", "rehearse", "return_to_start"):
         answer = cell.call(name)
         assert not answer.success and "goal" in answer.message
@@ -170,7 +169,7 @@ def test_a_client_that_is_killed_leaves_a_motion_that_is_supervised_and_stopped(
 
 
 def test_the_return_is_slow_supervised_and_refused_without_a_start(world):
-    cell, _ = cell_with_client(world, timeout=0.5)  # the return takes little longer
+    cell, _ = cell_with_client(world, latency=0.5)  # the return takes little longer
     refused = cell.call("return_to_start")
     assert not refused.success and "nothing has been started" in refused.message
     cell.running()

@@ -78,7 +78,7 @@ def test_the_monitor_reads_dynamic_joint_states(world, types):
     residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
     states = world.probe.create_publisher(types["control_msgs"].DynamicJointState, "joint_states", DEEP)
     kind = "control_msgs/msg/DynamicJointState"
-    node = world.add(TorqueResidualMonitor, *ros_arguments(joint_states_type=kind, timeout="60.0"))
+    node = world.add(TorqueResidualMonitor, *ros_arguments(joint_states_type=kind, latency="10.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
     world.until(lambda: states.get_subscription_count() and node._monitor is not None, what="monitor's topic")
     for row in range(len(T)):

@@ -106,7 +106,7 @@ def test_a_payload_is_moved_with_its_covariance():
 def test_the_motion_of_the_wrist_depends_on_no_arguments_of_the_process_and_is_no_excitation():
     settings = PayloadSettings(link="tool")
     given = {parameter.name for parameter in list_wrist_parameters(settings, speed_scale=1.0)}
-    assert given >= {"speed_scale", "timeout", "velocity_scale", "position_margin"}
+    assert given >= {"speed_scale", "latency", "velocity_scale", "position_margin"}
     assert "excitation_status" not in [interface.name for interface in WristExcitation.INTERFACES]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
+from diagnostic_msgs.msg import DiagnosticArray
 from robot_dyn_id.action import IdentifyRecordings
 from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
@@ -16,7 +17,7 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.nodes.identifier import Identifier
 from robot_dyn_id.nodes.recording.identification_goals import choose_results_folder
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED
+from robot_dyn_id.nodes.runtime.robot_node import DIAGNOSTICS, LATCHED, RELIABLE
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
 from robot_dyn_id.report.folder import PARAMETERS
@@ -53,8 +54,7 @@ def test_a_goal_identifies_with_progress_and_publishes_the_model(world, data, tm
     scene = Scene(world, data, tmp_path)
     goal = scene.client.send(recordings=[str(data / "bag")])
     world.until(lambda: goal.accepted)
-    second = scene.client.send(recordings=[str(data / "bag")]).end()
-    assert (second[0], second[1].code) == (ABORTED, Result.REFUSED)
+    assert scene.client.is_rejected(recordings=[str(data / "bag")])
     status, result = goal.end()
     assert (status, result.code, result.message) == (SUCCEEDED, Result.SUCCEEDED, "")
     assert result.verdict in ("good", "suspect") and 0.0 < result.held_out_all_joints_nrmse < 0.2
@@ -92,18 +92,25 @@ def test_a_goal_is_canceled_within_a_second_and_loses_nothing(world, data, tmp_p
     assert scene.client.send(recordings=[str(data / "bag")], folder="results").end()[0] == SUCCEEDED
 
 
-def test_goals_that_cannot_be_executed_are_answered_with_the_reason(world, data, tmp_path):
+def test_goals_that_cannot_be_executed_are_rejected_and_the_reason_is_in_the_diagnostics(world, data, tmp_path):
     scene = Scene(world, data, tmp_path)
     broken = tmp_path / "broken.mcap"
     broken.write_bytes(b"not a bag")
-    for goal, code, words in (
-        ({}, Result.REFUSED, "no joint states were received"),
-        ({"recordings": [str(tmp_path / "none")]}, Result.REFUSED, "no such file"),
-        ({"recordings": [str(data / "bag")], "folder": "../elsewhere"}, Result.REFUSED, "inside the folder"),
-        ({"recordings": [str(broken)]}, Result.FAILED, "broken.mcap"),
+    diagnostics = world.heard(DiagnosticArray, DIAGNOSTICS.name, RELIABLE)
+
+    def reason():
+        values = [one for message in diagnostics[-1:] for one in message.status[0].values if one.key == "last refused"]
+        return values[0].value if values else ""
+
+    for goal, words in (
+        ({}, "no joint states were received"),
+        ({"recordings": [str(tmp_path / "none")]}, "no such file"),
+        ({"recordings": [str(data / "bag")], "folder": "../elsewhere"}, "inside the folder"),
     ):
-        status, result = scene.client.send(**goal).end()
-        assert (status, result.code) == (ABORTED, code) and words in result.message
+        assert scene.client.is_rejected(**goal)
+        world.until(lambda words=words: words in reason(), what=words)
+    status, result = scene.client.send(recordings=[str(broken)]).end()
+    assert (status, result.code) == (ABORTED, Result.FAILED) and "broken.mcap" in result.message
     assert scene.parameters == []
 
 

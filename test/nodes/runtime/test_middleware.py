@@ -17,7 +17,7 @@ SECURED = {
     "ROS_SECURITY_KEYSTORE": "/no/such/keystore",
 }
 NEEDS_INDEX = pytest.mark.skipif(not list_installed_middleware(), reason="the installed middleware is not known")
-NODE = "from robot_dyn_id.nodes.starting import start; start('robot_dyn_id.nodes.torque_residual_monitor')"
+NODE = "from robot_dyn_id.nodes.starting import start; start('torque_residual_monitor')"
 
 
 @pytest.fixture

@@ -20,10 +20,11 @@ from robot_dyn_id.errors import GraphError
 from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.runtime import namesakes
-from robot_dyn_id.nodes.runtime.robot_node import OK, Diagnosis, RobotNode
+from robot_dyn_id.nodes.runtime.diagnostics import OK, Diagnosis
+from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitorSettings
 
-MAIN = "import sys; from robot_dyn_id.nodes.{0} import main; sys.exit(main())"
+MAIN = "import sys; from robot_dyn_id.nodes.executables import run_executable; sys.exit(run_executable('{0}'))"
 
 
 class Plain(RobotNode):
@@ -57,7 +58,7 @@ def test_a_dry_run_left_open_ends_the_node_that_is_to_move(world):
 
 def test_a_second_node_while_it_moves_is_an_obstacle(world):
     # making the second holds the process up: joint states are late, and so is what they are compared with
-    cell = Cell(world, period="20.0", horizon=0.0, timeout=10.0, tracking_error="[3.0]").running()
+    cell = Cell(world, period="20.0", segments="false", latency=10.0, tracking_error="[3.0]").running()
     second = world.add(ExcitationPublisher, *ros_arguments(urdf=ARM, **QUICK, dry_run="true"))
     cell.until(Status.FAULT)
     assert "another node /excitation_publisher is running" in cell.reason
@@ -66,7 +67,7 @@ def test_a_second_node_while_it_moves_is_an_obstacle(world):
     assert isinstance(second.end, GraphError)
     assert cell.node.end is None
     node = cell.node  # both offer the service
-    refused = node._requests._by_hand(node._session.start, Trigger.Request(), Trigger.Response())
+    refused = node._requests._by_hand("~/start", node._session.start, Trigger.Request(), Trigger.Response())
     assert not refused.success and "another node /excitation_publisher is" in refused.message
     world.remove(second)
     world.until(lambda: cell.call("start").success, what="a start without the second node")
@@ -146,7 +147,7 @@ def test_in_a_process_that_listens_already_nodes_need_not_wait(world):
 def test_a_second_controller_commands_no_effort(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
     first = Node("computed_torque_controller", context=world._context)  # has not been heard, so that it may be alive
-    second = world.add(ComputedTorqueController, *ros_arguments(timeout="4.0"))
+    second = world.add(ComputedTorqueController, *ros_arguments(latency="4.0"))
     scene.parameters.publish(message())
     world.until(lambda: second._law.model is not None, what="a model")
     world.until(lambda: scene.logged("no effort yet: looking for other nodes of the same name"))

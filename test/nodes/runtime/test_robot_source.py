@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where nodes get their robot: a file at once, a latched topic when it comes, a line for whatever is wrong."""
 
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from rcl_interfaces.msg import Log
 from std_msgs.msg import String
+from support.processes import HANG_S
 
 from robot_dyn_id.errors import ModelError, UsageError
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
@@ -30,7 +32,7 @@ class Reader(RobotNode):
 
     def begin(self):
         self.models = []
-        self.source = RobotSource(self, self.settings.urdf, self.settings.joints, self.take, gravity=(0.0, 0.0, 9.81))
+        self.source = RobotSource(self, self.settings.urdf, self.settings.joints, self.take)
 
     def take(self, model):
         if self.refuse == model.name:
@@ -49,7 +51,6 @@ def test_a_file_is_read_at_once(world):
     node = world.add(Reader, "-p", f"urdf:={ARM}", "-p", "joints:=[joint2, joint4]")
     (model,) = node.models
     assert model.joint_names == ("joint2", "joint4")
-    assert list(model.gravity) == [0.0, 0.0, 9.81]
     assert node.source.problem == ""
 
 
@@ -68,7 +69,7 @@ def test_a_node_that_is_refused_is_gone_from_the_graph(world):
         world.add(Reader, "-p", "urdf:=/none.urdf")
     world.until(lambda: not readers(), what="no node")
     assert refusal.tb is not None
-    assert world.probe.count_publishers("diagnostics") == 0
+    assert world.probe.count_publishers("/diagnostics") == 0
 
 
 def test_a_topic_is_waited_for_and_reminded_of(world, log):
@@ -80,6 +81,25 @@ def test_a_topic_is_waited_for_and_reminded_of(world, log):
     world.probe.create_publisher(String, "robot_description", LATCHED).publish(String(data=ARM.read_text()))
     world.until(lambda: bool(node.models))
     assert node.source.problem == ""
+
+
+def test_messages_are_handled_while_a_robot_is_read(world):
+    go, others = threading.Event(), []
+
+    class Slow(Reader):
+        def begin(self):
+            self.models = []
+            self.source = RobotSource(self, "", (), self.take, prepare=lambda model: go.wait(HANG_S) and model)
+
+    node = world.add(Slow)
+    node.create_subscription(String, "other", others.append, LATCHED)
+    world.probe.create_publisher(String, "robot_description", LATCHED).publish(String(data=ARM.read_text()))
+    world.until(lambda: "prepared" in node.source.problem)
+    world.probe.create_publisher(String, "other", LATCHED).publish(String())
+    world.until(lambda: others)
+    assert not node.models
+    go.set()
+    world.until(lambda: node.models)
 
 
 def test_a_node_that_logs_its_state_does_not_log_the_wait_twice(world):

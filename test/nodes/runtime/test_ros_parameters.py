@@ -5,12 +5,16 @@ from dataclasses import dataclass
 
 import pytest
 import rclpy
-from rcl_interfaces.msg import ParameterType
+from rcl_interfaces.msg import Parameter as ParameterMsg
+from rcl_interfaces.msg import ParameterEvent, ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParameters
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
 
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.nodes.runtime.ros_parameters import declare, list_ros_parameters, ros_parameter
+from robot_dyn_id.nodes.runtime.robot_node import RobotNode
+from robot_dyn_id.nodes.runtime.ros_parameters import changeable, declare, list_ros_parameters, ros_parameter
 
 
 @dataclass(frozen=True)
@@ -118,3 +122,42 @@ def test_the_table_has_every_field():
 def test_simulated_time_is_true_or_false(node, given):
     with pytest.raises(UsageError, match="parameter use_sim_time must be of type bool, not"):
         declare(node(f"use_sim_time:={given}"), Settings)
+
+
+@dataclass(frozen=True)
+class ChangeableSettings:
+    fixed: float = ros_parameter(1.0, "One that stays", minimum=0.0)
+    share: float = changeable(ros_parameter(0.5, "One that can be changed", minimum=0.0, maximum=1.0))
+
+
+class Changed(RobotNode):
+    NAME, PURPOSE, SETTINGS, INTERFACES = "changed", "follows its parameters", ChangeableSettings, ()
+
+    def begin(self):
+        self.followed = []
+
+    def follow_settings(self):
+        self.followed.append(self.settings.share)
+
+
+def set_parameter(world, name, value):
+    number = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
+    request = SetParameters.Request(parameters=[ParameterMsg(name=name, value=number)])
+    (result,) = world.call(SetParameters, "changed/set_parameters", request).results
+    return result
+
+
+def test_what_may_change_is_followed_with_an_event_and_the_rest_is_refused_with_a_reason(world):
+    events = world.heard(ParameterEvent, "/parameter_events", QoSProfile(depth=100))
+    node = world.add(Changed)
+    assert set_parameter(world, "share", 0.25).successful
+    world.until(lambda: any(one.name == "share" for event in events for one in event.changed_parameters))
+    assert (node.settings, node.followed) == (ChangeableSettings(share=0.25), [0.25])
+    for name, value, words in (
+        ("share", 1.5, "share"),
+        ("share", float("nan"), "share"),
+        ("fixed", 2.0, "read-only"),
+    ):
+        refused = set_parameter(world, name, value)
+        assert not refused.successful and words in refused.reason.lower(), refused.reason
+    assert (node.settings, node.followed) == (ChangeableSettings(share=0.25), [0.25])

@@ -117,7 +117,7 @@ class Slow:
             time.sleep(20.0)
 sys.meta_path.insert(0, Slow())
 from robot_dyn_id.nodes.starting import start
-sys.exit(start("robot_dyn_id.nodes.torque_residual_monitor"))
+sys.exit(start("torque_residual_monitor"))
 """
 
 
@@ -158,7 +158,7 @@ def test_a_wrong_parameter_names_the_file_that_sets_it(tmp_path):
 def test_a_file_with_the_former_name_of_a_node_is_refused_when_it_starts(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text("/**/controller:\n  ros__parameters:\n    effort_limit: [10.0]\n")
-    code = "from robot_dyn_id.nodes.starting import start; start('robot_dyn_id.nodes.computed_torque_controller')"
+    code = "from robot_dyn_id.nodes.starting import start; start('computed_torque_controller')"
     done = run_python(code, "--ros-args", "--params-file", file)
     assert done.returncode == InputError.exit_code, done.stderr
     assert f"{file}: /**/controller: this node is now called computed_torque_controller" in done.stderr
@@ -232,7 +232,9 @@ def test_a_mistake_in_another_file_is_not_blamed_on_the_file_of_parameters(tmp_p
     parameters, settings = tmp_path / "nodes.yaml", tmp_path / "settings.yaml"
     parameters.write_text("/**/identifier:\n  ros__parameters:\n    listen: true\n")
     settings.write_text("listen: [joint_1]\n")
-    code = "import sys\nfrom robot_dyn_id.nodes.identifier import main\nsys.exit(main())"
+    code = (
+        "import sys\nfrom robot_dyn_id.nodes.executables import run_executable\nsys.exit(run_executable('identifier'))"
+    )
     found = run_python(
         code,
         "--ros-args",

@@ -7,19 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-Verdict = tuple[bool, str] | None
-"""Success and message of an answer; None while it is not known."""
-
 
 @dataclass
 class _Request:
     answer: Any
-    deadline: float
     header: Any = None
 
 
 class DeferredAnswers:
-    """Answers of a `Trigger` service that wait for a verdict.
+    """Answers of a service with the fields `success` and `message`.
 
     rclpy sends the return value of a callback at once, and its EventsExecutor takes no coroutines.
     """
@@ -35,28 +31,18 @@ class DeferredAnswers:
         """Whether all requests are answered."""
         return not self._waiting
 
-    def defer(self, answer: Any, deadline: float) -> Any:
-        """The answer for the callback to return, which is sent later.
-
-        Args:
-            answer: answer without a verdict.
-            deadline: time of the steady clock at which a verdict is due [s].
-        """
-        self._waiting.append(_Request(answer, deadline))
+    def defer(self, answer: Any) -> Any:
+        """The answer for the callback to return, which is sent when it is given."""
+        self._waiting.append(_Request(answer))
         return answer
 
-    def give(self, verdict: Callable[[float], Verdict]) -> None:
-        """Send the answers that have a verdict.
-
-        Args:
-            verdict: function that takes a deadline.
-        """
-        for request in [one for one in self._waiting if one.header is not None]:
-            known = verdict(request.deadline)
-            if known is not None:
-                self._waiting.remove(request)
-                request.answer.success, request.answer.message = known
-                self._send(request.answer, request.header)
+    def give(self, answer: Any, success: bool, message: str) -> None:
+        """Send a deferred answer; before the callback has returned it, that does."""
+        answer.success, answer.message = success, message
+        for request in [one for one in self._waiting if one.answer is answer]:
+            self._waiting.remove(request)
+            if request.header is not None:
+                self._send(answer, request.header)
 
     def _returned(self, answer: Any, header: Any) -> None:
         """Send the return value of a callback, unless it is deferred."""
