@@ -106,6 +106,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     findings = (
         *report_unused(configuration, UNUSED, "the bodies of a chain"),
         *report_recordings([recording], model.joint_names),
+        *chain.findings,
     )
     file = make_output_folder(arguments.out) / FILE
     summary = write_chain(file, chain, **summarize_findings(findings))

@@ -10,11 +10,13 @@ from functools import partial
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.data.corrected import as_corrected
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.data.resampling import interpolate_linear
 from robot_dyn_id.data.wrench import WrenchRecording
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.diagnosis.channel_faults import find_saturation
 from robot_dyn_id.identification.diagnosis.health import LEAST_TRAVEL_M, LEAST_TURN_RAD
 from robot_dyn_id.identification.settings import Settings
@@ -25,6 +27,7 @@ from robot_dyn_id.loads.wrench import CHANNELS, cross
 from robot_dyn_id.model.kinematics import BASE, Kinematics, Placement, Poses, find_placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.signals.stillness import find_stillness, report_rest_left_out
 from robot_dyn_id.signals.trials import FilteredTrials
 
 PRECISION = 1e-8
@@ -141,12 +144,14 @@ class IdentifiedChain:
         frames: frame of each body in which its parameters are given.
         estimate: parameters of the bodies.
         sensors: places of the sensors.
+        findings: findings about the recording.
     """
 
     bodies: tuple[str, ...]
     frames: tuple[Placement, ...]
     estimate: ChainEstimate
     sensors: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
 
 
 def identify_recorded_chain(
@@ -158,6 +163,9 @@ def identify_recorded_chain(
     precision: float = PRECISION,
 ) -> IdentifiedChain:
     """Identify all bodies of a robot with 6-axis sensors.
+
+    Time at rest of more than 5 s is left out: its samples show one pose, more exactly than those in motion, so that
+    what is wrong with that pose would outweigh the motion.
 
     Args:
         joints: motion of the robot; efforts are not read.
@@ -176,14 +184,17 @@ def identify_recorded_chain(
         raise InputError(f"{joints.source}: no hinge has a sensor")
     for sensor in sensors:
         sensor.check()
-    signals = replace(settings.signals, period=0.0)
-    trials = FilteredTrials.from_recordings([joints], model.joint_names, {}, signals, need_effort=False)
+    still = InputError(f"{joints.source}: no joint moves: wrenches at rest do not identify the bodies; record a motion")
+    rest = find_stillness(joints, model.joint_names)
+    if not rest.moves:
+        raise still
+    whole, signals = as_corrected(joints), replace(settings.signals, period=0.0)
+    moving = whole.select(replace(whole.excerpt, without=rest.spans))
+    trials = FilteredTrials.from_recordings([moving], model.joint_names, {}, signals, need_effort=False)
     travel = trials.ranges.q_max - trials.ranges.q_min
     resting = travel < np.where(model.slides, LEAST_TRAVEL_M, LEAST_TURN_RAD)
     if resting.all():
-        raise InputError(
-            f"{joints.source}: no joint moves: wrenches at rest do not identify the bodies; record a motion"
-        )
+        raise still
     gravity, plan = tuple(model.gravity), trials.plan
 
     def windows(frames: tuple[Placement, ...]) -> Iterator[ChainWindow]:
@@ -210,7 +221,8 @@ def identify_recorded_chain(
         check_frames(problem, every, precision)
     estimate = identify_from_sensors(problem, columns, precision)
     _check_sign(estimate, sensors)
-    return IdentifiedChain(model.body_names, frames, estimate, tuple(one.name for one in sensors))
+    places, findings = tuple(one.name for one in sensors), report_rest_left_out([moving])
+    return IdentifiedChain(model.body_names, frames, estimate, places, findings)
 
 
 def _check_sign(estimate: ChainEstimate, sensors: Sequence[RecordedSensor]) -> None:

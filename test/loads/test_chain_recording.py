@@ -5,15 +5,19 @@ import numpy as np
 import pytest
 from support.simulated import Simulated, changed
 
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.data.wrench import WrenchRecording
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.loads.chain import find_joint_frames, simulate_chain
+from robot_dyn_id.loads.chain import find_centroidal_frames, find_joint_frames, simulate_chain
 from robot_dyn_id.loads.chain_recording import RecordedSensor, identify_recorded_chain
+from robot_dyn_id.loads.payload import transform_parameters
 
 ROBOT = Simulated()
+BODIES = [*zip(find_centroidal_frames(ROBOT.model), ROBOT.model.inertial_parameters.reshape(-1, 10), strict=True)]
 RECORDING = ROBOT.record(seed=3, rate=100.0, duration=10.0)
 
 
@@ -43,3 +47,26 @@ def test_a_joint_at_rest_excites_nothing_by_its_noise():
     found = [identify_recorded_chain(one, [sensor], ROBOT.model, Settings(), True).estimate for one in (still, noisy)]
     assert found[0].rank == found[1].rank < 12 and found[0].not_excited == found[1].not_excited
     assert {"Ixx2", "Ixx3"} <= set(found[1].not_excited)
+
+
+def test_long_rest_does_not_outweigh_the_motion():
+    """Ten minutes at one pose, whose encoders are off by 1e-3 rad, after 20 s of motion."""
+    recording = ROBOT.record(seed=3, rate=100.0, duration=20.0, velocity=0.0)
+    t, motion = recording.samples.t, draw_random_fourier(ROBOT.model, 3)
+    states = np.array(motion.evaluate(t)[:3])
+    end = np.repeat(np.stack([states[0, :, -1], np.zeros(3), np.zeros(3)])[:, :, None], 60000, axis=2)
+    whole, stamps = np.concatenate([states, end], axis=2), np.arange(len(t) + 60000) / 100.0
+    first = simulate_chain(ROBOT.model, Motion(*whole), find_joint_frames(ROBOT.model))[0]
+    own = np.concatenate([np.einsum("jin,jn->in", first.rotation, part) for part in np.split(first.wrench, 2)])
+    rng = np.random.default_rng(0)
+    readings = WrenchRecording("base", stamps, own + 1e-3 * rng.normal(size=own.shape))
+    q = whole[0] + 1e-6 * rng.normal(size=whole[0].shape)
+    q[:, len(t) :] += 1e-3
+    long = ArrayRecording("long", ROBOT.joints, Chunk(stamps, q.T, None, None))
+    sensor = RecordedSensor.in_hinge(ROBOT.model, 0, readings)
+    found = identify_recorded_chain(long, [sensor], ROBOT.model, Settings(), True)
+    assert [one.code for one in found.findings] == ["rest_left_out"]
+    truth = [np.linalg.solve(transform_parameters(frame), one)[[0, 4, 6, 9]] for frame, one in BODIES]
+    shown = np.isfinite(found.estimate.values)
+    errors = (found.estimate.values - truth)[shown] / found.estimate.standard_deviations[shown]
+    assert len(errors) >= 9 and np.sqrt(np.mean(np.square(errors))) < 2.0
