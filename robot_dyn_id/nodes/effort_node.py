@@ -23,6 +23,10 @@ CHECKS_PER_STALE_AGE = 4
 """Checks of the age of the joint states within the age at which they are stale."""
 
 
+LONGEST_CHECK_S = 0.05
+"""Longest time between two checks, after which a model that has been prepared is used [s]."""
+
+
 class EffortNode(ManagedNode):
     """A node that commands efforts by an `EffortControl`; its interfaces include `effort_command` and `joint_states`.
 
@@ -44,7 +48,8 @@ class EffortNode(ManagedNode):
         self._refused = ""
         self._trouble, self._troubled = "", -np.inf
         self.subscription("joint_states", self._take_state)
-        self.create_timer(Latency(self.settings.latency).stale / CHECKS_PER_STALE_AGE, self._look, clock=self.steady)
+        period = min(Latency(self.settings.latency).stale / CHECKS_PER_STALE_AGE, LONGEST_CHECK_S)
+        self.create_timer(period, self._look, clock=self.steady)
 
     # --- lifecycle
 
