@@ -32,7 +32,7 @@ def written(tmp_path):
         ("controller: {ros__parameters: {effort_limit: [10.0], use_sim_time: true}}", f"section {CONTROLLER} "),
         ("/**/monitor: {ros__parameters: {rate: 50.0}}", r"section /\*\*/torque_residual_monitor "),
         ("left: {controller: {ros__parameters: {law: computed_torque}}}", f"section left/{CONTROLLER} "),
-        ("/left/controller: {ros__parameters: {timeout: 1.0}}", f"section /left/{CONTROLLER} "),
+        ("/left/controller: {ros__parameters: {latency: 1.0}}", f"section /left/{CONTROLLER} "),
     ],
 )
 def test_a_section_of_a_renamed_node_is_refused_with_its_present_name(written, section, present):
@@ -47,7 +47,7 @@ def test_a_section_of_a_renamed_node_is_refused_with_its_present_name(written, s
         "controller: {ros__parameters: {use_sim_time: true}}",
         "controller: {ros__parameters: {}}",
         "controller_manager: {ros__parameters: {effort_limit: [10.0]}}",
-        "/controller/driver: {ros__parameters: {timeout: 1.0}}",
+        "/controller/driver: {ros__parameters: {latency: 1.0}}",
         f"{CONTROLLER}: {{ros__parameters: {{effort_limit: [10.0]}}}}",
     ],
 )
