@@ -34,7 +34,7 @@ WAYS = {
     "series": f"Fourier series, best of {ITERATIONS}",
     "strokes": f"strokes, best of {ITERATIONS}",
 }
-"""What is identified from, by its key in the record."""
+"""Sources of the parameters, by their keys in the record."""
 
 
 def run(record, draws):

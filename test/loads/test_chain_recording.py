@@ -70,3 +70,20 @@ def test_long_rest_does_not_outweigh_the_motion():
     shown = np.isfinite(found.estimate.values)
     errors = (found.estimate.values - truth)[shown] / found.estimate.standard_deviations[shown]
     assert len(errors) >= 9 and np.sqrt(np.mean(np.square(errors))) < 2.0
+
+
+def test_gaps_of_the_sensor_are_not_interpolated():
+    """A second without readings, twice, in which the arm moves on."""
+    exact, t = ROBOT.record(seed=3, rate=100.0, duration=30.0, velocity=0.0), np.arange(3000) / 100.0
+    motion = Motion(*draw_random_fourier(ROBOT.model, 3).evaluate(t)[:3])
+    first, rng = simulate_chain(ROBOT.model, motion, find_joint_frames(ROBOT.model))[0], np.random.default_rng(0)
+    own = np.concatenate([np.einsum("jin,jn->in", first.rotation, part) for part in np.split(first.wrench, 2)])
+    own += 1e-3 * rng.normal(size=own.shape)
+    there = ~(((t > 7.0) & (t < 8.0)) | ((t > 15.0) & (t < 16.0)))
+    sensor = RecordedSensor.in_hinge(ROBOT.model, 0, WrenchRecording("base", t[there], own[:, there]))
+    assert not sensor.covers(np.array([6.95, 7.5, 8.05]), 0.1).any()
+    assert sensor.covers(np.array([0.0, 6.8, 8.2, t[-1]]), 0.1).all()
+    found = identify_recorded_chain(exact, [sensor], ROBOT.model, Settings(), True).estimate
+    truth = [np.linalg.solve(transform_parameters(frame), one)[[0, 4, 6, 9]] for frame, one in BODIES]
+    shown = np.isfinite(found.values)
+    assert np.sqrt(np.mean(np.square(((found.values - truth) / found.standard_deviations)[shown]))) < 2.0
