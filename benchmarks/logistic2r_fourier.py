@@ -34,7 +34,7 @@ WAYS = {
     "series": f"Fourier series, best of {ITERATIONS}",
     "strokes": f"strokes, best of {ITERATIONS}",
 }
-"""Motions that are identified from, by their key in the record."""
+"""Sources of the parameters, by their keys in the record."""
 
 
 def run(record, draws):

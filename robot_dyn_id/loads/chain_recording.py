@@ -26,9 +26,10 @@ from robot_dyn_id.loads.chain_sensors import ChainWindow, HingeSensor, identify_
 from robot_dyn_id.loads.wrench import CHANNELS, cross
 from robot_dyn_id.model.kinematics import BASE, Kinematics, Placement, Poses, find_placement_of
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.recordings.merged import GAP_STEPS
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.stillness import find_stillness, report_rest_left_out
-from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.signals.trials import EXCLUDED_PERIODS, FilteredTrials
 
 PRECISION = 1e-8
 """Relative precision of the regressor: directions that change the wrenches by less than ten times this share are
@@ -122,6 +123,19 @@ class RecordedSensor:
                     "the samples; record a slower motion, or use a sensor with a larger range"
                 )
 
+    def covers(self, t: Array, margin: float) -> Mask:
+        """Samples at which it has readings, shape (N,): not before the first one, behind the last one, or in gaps.
+
+        Args:
+            t: stamps [s], shape (N,).
+            margin: time on both sides of a gap that its interpolated values reach by filters [s].
+        """
+        own = self.readings.t
+        steps, inside = np.diff(own), (t >= own[0]) & (t <= own[-1])
+        for gap in np.flatnonzero(steps > GAP_STEPS * np.median(steps)):
+            inside &= (t < own[gap] - margin) | (t > own[gap + 1] + margin)
+        return np.asarray(inside)
+
     def along(self, poses: Poses) -> Array:
         """Its channels as wrenches about the hinge along the axes of the world, shape (6, 6, N)."""
         turned = poses.rotation[:, self.at.body]
@@ -199,7 +213,7 @@ def identify_recorded_chain(
 
     def windows(frames: tuple[Placement, ...]) -> Iterator[ChainWindow]:
         for window in trials:
-            inside = [(window.t >= one.readings.t[0]) & (window.t <= one.readings.t[-1]) for one in sensors]
+            inside = [one.covers(window.t, EXCLUDED_PERIODS / plan.low_pass.cutoff) for one in sensors]
             rows = np.all([window.own & (window.number % plan.row_stride == 0), *inside], axis=0)
             if not rows.any():
                 continue
