@@ -16,7 +16,6 @@ import numpy as np
 
 from faults.cell import PARAMETERS, REST_SPEED, STARTING_S, Cell, parameters_of_arm
 from faults.results import Result
-
 from robot_dyn_id.excitation.execution.latency import Latency
 
 REST_BOUND_S = Latency(PARAMETERS["excitation_publisher"]["latency"]).horizon + 0.3
