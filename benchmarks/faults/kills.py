@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from faults.cell import REST_SPEED, STARTING_S, Cell, parameters_of_arm
+from faults.cell import LATENCY, REST_SPEED, STARTING_S, Cell, parameters_of_arm
 from faults.results import Result
 
-REST_BOUND_S = 0.6
-"""From the death of the excitation publisher to rest: 0.3 s that lie with the controller, and braking."""
+REST_BOUND_S = LATENCY.horizon + 0.3
+"""From the death of the excitation publisher to rest: the segment that lies with the controller, and braking."""
 
 EFFORT_BOUND_S = 0.3
 """From the death of the controller to no effort: the simulator's timeout of 0.1 s, and a busy computer."""
