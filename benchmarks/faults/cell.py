@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from faults import ROOT
+from robot_dyn_id.excitation.execution.latency import Latency
 
 sys.path.insert(0, str(ROOT / "test"))
 
@@ -50,19 +51,21 @@ HEARD_S = 0.05
 STARTING_S = 60.0
 """Longest time that a node may take to be there on a busy computer."""
 
+LATENCY = Latency(0.5)
+"""A computer that two cells share may be late by more than the default of a robot allows."""
+
 PARAMETERS: Mapping[str, Mapping[str, object]] = {
     "simulator": {"urdf": URDF, "rate": 250.0, "publish_rate": 125.0, "viscous": [1.5], "coulomb": [0.5]},
     "excitation_publisher": {
         **{"urdf": URDF, "period": 4.0, "periods": 3, "amplitude_share": 0.3, "acceleration": [ACCELERATION]},
-        # a computer that two cells share may be late by more than the defaults of a robot allow
-        **{"latency": 0.5, "posture": [0.2] * 7, "effort_scale": 0.0, "rehearsal": False},
+        **{"latency": LATENCY.longest, "posture": [0.2] * 7, "effort_scale": 0.0, "rehearsal": False},
     },
     "recorder": {"start": False},
     "identifier": {"urdf": URDF},
     "torque_residual_monitor": {},
     "external_torque_estimator": {},
     "gravity_calibrator": {"urdf": URDF},
-    "gravity_compensator": {"urdf": URDF, "latency": 0.5},
+    "gravity_compensator": {"urdf": URDF, "latency": LATENCY.longest},
     "payload_identifier": {"urdf": URDF, "link": "link7"},
     "marker_publisher": {},
     "computed_torque_controller": {"urdf": URDF, "latency": 0.2, "robot_compensates": ["none"]},

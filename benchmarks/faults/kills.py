@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from faults.cell import PARAMETERS, REST_SPEED, STARTING_S, Cell, parameters_of_arm
+from faults.cell import LATENCY, REST_SPEED, STARTING_S, Cell, parameters_of_arm
 from faults.results import Result
-from robot_dyn_id.excitation.execution.latency import Latency
 
-REST_BOUND_S = Latency(PARAMETERS["excitation_publisher"]["latency"]).horizon + 0.3
+REST_BOUND_S = LATENCY.horizon + 0.3
 """From the death of the excitation publisher to rest: the segment that lies with the controller, and braking."""
 
 EFFORT_BOUND_S = 0.3
