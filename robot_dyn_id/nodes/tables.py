@@ -60,7 +60,7 @@ which the middleware removes after about 20 s. A node does not command a robot b
 other node has its name; while two are running, `~/start` is refused and the excitation publisher stops the robot.
 
 Every launch file has the argument `composed`: true runs all its nodes in one process (executable `composed`), for a
-small computer. An identification or a calibration holds the other nodes of its process up, for a second at most: leave
+small computer. An identification or a calibration holds the other nodes of its process up, for a second or two: leave
 it false where efforts are commanded meanwhile.
 
 How late a computer may be is one parameter of all nodes that watch ages, `latency`, here L; launch files have it as an
