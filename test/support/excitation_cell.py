@@ -86,8 +86,11 @@ class Cell:
 
     def running(self, progress=0.3):
         self.world.until(lambda: self.state in (Status.READY, Status.DONE))
+        before = len(self.statuses)
         answer = self.start()
         assert answer.success and answer.message.startswith("approaches the excitation"), answer.message
+        begun = (Status.APPROACHING, Status.RUNNING, Status.FAULT)  # the answer may come before the status
+        self.world.until(lambda: any(one.state in begun for one in self.statuses[before:]))
         self.world.until(
             lambda: (
                 self.state in (Status.FAULT, Status.DONE)
