@@ -59,6 +59,11 @@ class Motion:
         states = self.states and {term: values[..., index] for term, values in self.states.items()}
         return Motion(q, dq, ddq, None if self.temperature is None else self.temperature[:, index], states)
 
+    def at_rest(self) -> Motion:
+        """The same configurations without velocities and accelerations, and without a history."""
+        still = np.zeros_like(self.q)
+        return Motion(self.q, still, still, self.temperature)
+
 
 def make_joint_coordinates(model: RobotModel) -> tuple[Coordinate, ...]:
     """One coordinate per moving joint: q_full = G q + offset, row by row."""
@@ -360,6 +365,22 @@ class Regressor:
         self.fill(motion, layout.slots, packed)
         blocks = [layout.block(packed, joint)[:-1] for joint in range(len(layout.supports))]
         return np.array([parameters[support] @ block for support, block in zip(layout.supports, blocks, strict=True)])
+
+
+def find_inertia_rows(regressor: Regressor, motion: Motion) -> tuple[Array, ...]:
+    """Rows of the diagonal of the mass matrix, rotors included: for each joint, in every column, shape (c, N).
+
+    Args:
+        regressor: robot and terms.
+        motion: N configurations, whose velocities and accelerations do not count.
+    """
+    rest = motion.at_rest()
+    rows, found = regressor.dense(rest), []
+    for joint in range(len(motion.q)):
+        unit = np.zeros_like(motion.q)
+        unit[joint] = 1.0
+        found.append(regressor.dense(replace(rest, ddq=unit))[:, joint] - rows[:, joint])
+    return tuple(found)
 
 
 def _check_representative(regressor: Regressor, parameters: ParameterSet) -> None:

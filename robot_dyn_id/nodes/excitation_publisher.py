@@ -154,8 +154,8 @@ class ExcitationPublisher(ManagedNode):
         supervisor = self._session.supervisor
         if self._releasing and not self._release() and supervisor is not None:
             raise MotionError(f"{NO_REST}: {supervisor.unrest(self._motion_clock.now())}")
-        prepare = lambda model: (model, make_plan(model, self.settings))  # noqa: E731
-        self._source = RobotSource(self, self.settings.urdf, self.settings.joints, self._take_robot, False, prepare)
+        settings = self.settings
+        self._source = RobotSource(self, settings.urdf, settings.joints, self._take_robot, False, self._plan)
 
     def activate(self) -> None:
         """Offer commands to the controller.
@@ -188,6 +188,10 @@ class ExcitationPublisher(ManagedNode):
             self._source.close()
         self._source, self._releasing = None, False
         return True
+
+    def _plan(self, model: RobotModel) -> tuple[RobotModel, ExcitationPlan]:
+        """The robot with its excitation; in a thread."""
+        return model, make_plan(model, self.settings)
 
     def _take_robot(self, planned: tuple[RobotModel, ExcitationPlan]) -> None:
         (model, plan), session = planned, self._session

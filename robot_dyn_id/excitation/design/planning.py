@@ -15,7 +15,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import compute_base_parameters, draw_random_motion
 from robot_dyn_id.dynamics.body_prior import BodyPrior
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, find_inertia_rows, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Term, Viscous
 from robot_dyn_id.errors import MotionError, UsageError, suggest_known
 from robot_dyn_id.excitation.center import DIGITS, Load, choose_center
@@ -341,17 +341,9 @@ def _combine_joint_inertias(information: Information) -> Array:
     Each is relative to its value for the bodies of the robot description, or for those that its geometry suggests.
     """
     regressor, base = information.regressor, information.base
-    q = draw_random_motion(regressor.model, INERTIA_POSES).q
     expected = BodyPrior.from_model(regressor.model).bodies.ravel()
-    rows = []
-    for joint in range(len(q)):
-        unit = np.zeros_like(q)
-        unit[joint] = 1.0
-        still = np.zeros_like(q)
-        moved, rest = (regressor.dense(Motion(q, still, ddq))[:, joint] for ddq in (unit, still))
-        own = moved - rest
-        rows.append((own[base.independent] / np.maximum(expected @ own[: len(expected)], 1e-300)).T)
-    return np.concatenate(rows)
+    rows = find_inertia_rows(regressor, draw_random_motion(regressor.model, INERTIA_POSES))
+    return np.concatenate([(own[base.independent] / (expected @ own[: len(expected)])).T for own in rows])
 
 
 def _torque_scale(earlier: EarlierFit) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.validation.extrapolation import (
     Excess,
@@ -59,12 +59,6 @@ class Fold:
         """Inverse and forward dynamics of the model."""
         return Dynamics(self.regressor, self.columns, self.values)
 
-    def compute_weight(self, motion: Motion) -> Array:
-        """Torque of gravity along a motion [N m or N], shape (n, N)."""
-        of_bodies = self.columns < 10 * len(self.regressor.model.body_names)
-        still = np.zeros_like(motion.q)
-        return self.regressor.torque(Motion(motion.q, still, still), self.values[of_bodies], self.columns[of_bodies])
-
 
 @dataclass(frozen=True)
 class JointMetrics:
@@ -87,7 +81,7 @@ class JointMetrics:
         nominal_nrmse: NRMSE of the inertial parameters of the URDF; NaN where the effort is not in their unit, or the
             URDF has none.
         own_nrmse: expected NRMSE from the parameter covariance, see `compute_torque_uncertainty`; 0 if not computed.
-        dynamic_rms: RMS of the low-passed measured torque without the model's torque of gravity: what feedback has to
+        dynamic_rms: RMS of the low-passed measured torque without the model's torque at rest: what feedback has to
             supply under gravity compensation alone.
         peak: largest absolute measured torque.
         detectable: absolute error that `DETECTABLE_QUANTILE` of the samples do not exceed: the smallest external torque
@@ -222,7 +216,7 @@ def compare(
         urdf = np.where(
             valid, fold.regressor.torque(motion, regressor.model.inertial_parameters[nominal], nominal), 0.0
         )
-        weight = np.where(valid, fold.compute_weight(motion), 0.0)
+        rest = np.where(valid, fold.regressor.torque(motion.at_rest(), fold.values, fold.columns), 0.0)
         raw = np.where(valid, tau[:, used], 0.0)
         error = predicted - measured
         if bounded and fold.unconstrained is not None:
@@ -240,7 +234,7 @@ def compare(
             raw2=(predicted - raw) ** 2,
             tau_raw2=raw**2,
             urdf2=(urdf - measured) ** 2,
-            dynamic2=(measured - weight) ** 2,
+            dynamic2=(measured - rest) ** 2,
         )
         errors.add(error, valid)
         loads.add(piece.segment, piece.number[used], motion, error, valid)

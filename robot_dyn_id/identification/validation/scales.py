@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
-from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, find_inertia_rows
 from robot_dyn_id.dynamics.terms import Offset
 from robot_dyn_id.identification.validation.extrapolation import compute_torque_deviation
 from robot_dyn_id.parameters import Ranges
@@ -186,9 +186,8 @@ def find_constant_torques(regressor: Regressor, columns: Integers, values: Array
 
 def compute_gravity_deviation(regressor: Regressor, columns: Integers, covariance: Array, motion: Motion) -> Array:
     """RMS standard deviation of the torque at rest due to the parameter covariance [N m or N], shape (n,)."""
-    still = np.zeros_like(motion.q)
-    rest = Motion(motion.q, still, still, motion.temperature)
-    return np.asarray(np.sqrt((compute_torque_deviation(regressor, columns, covariance, rest) ** 2).mean(axis=1)))
+    deviation = compute_torque_deviation(regressor, columns, covariance, motion.at_rest())
+    return np.asarray(np.sqrt((deviation**2).mean(axis=1)))
 
 
 def compute_inertia_deviation(
@@ -205,17 +204,12 @@ def compute_inertia_deviation(
         covariance: their covariance, shape (p, p).
         motion: motion whose positions are used.
     """
-    joints, samples = motion.q.shape
-    still = np.zeros((joints, joints * samples))
-    unit = np.repeat(np.eye(joints), samples, axis=1)
-    moving, rest = _repeated(motion, still, unit), _repeated(motion, still, still)
-    ratios = np.empty(joints)
-    rows = regressor.dense(moving)[columns] - regressor.dense(rest)[columns]
-    for joint in range(joints):
-        own = rows[:, joint, joint * samples : (joint + 1) * samples]
+    ratios = np.empty(len(motion.q))
+    for joint, rows in enumerate(find_inertia_rows(regressor, motion)):
+        own = rows[columns]
         inertia = values @ own
         sigma = np.sqrt(np.maximum(np.einsum("in,in->n", own, covariance @ own), 0.0))
-        ratio = np.divide(sigma, inertia, out=np.full(samples, np.inf), where=inertia > 0.0)
+        ratio = np.divide(sigma, inertia, out=np.full(len(inertia), np.inf), where=inertia > 0.0)
         ratios[joint] = np.median(ratio)
     return ratios
 

@@ -123,12 +123,13 @@ def run_together(
     signals: list[int] = []
     handle_termination(lambda number, frame: signals.append(number), always=(signal.SIGINT, signal.SIGTERM))
     nodes: list[RobotNode] = []
-    label, command = parts[0][0].NAME, list(arguments or sys.argv)
+    given = list(arguments or sys.argv)
+    label, command = parts[0][0].NAME, given
     try:
         check()
         _initialize(arguments)
         for make, words in parts:
-            label, command = make.NAME, list(words or command)
+            label, command = make.NAME, given if words is None else list(words)
             refuse_renamed_section_of(label, [row.name for row in list_ros_parameters(make.SETTINGS)], command)
             own = {} if words is None else {"cli_args": words, "use_global_arguments": False}
             nodes.append(make(**own))
