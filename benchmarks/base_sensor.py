@@ -6,15 +6,13 @@
 Every result is a line of the record, and a run continues where the last one ended.
 """
 
-import argparse
-import json
 import os
 import sys
-from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
+from measuring import append_row, read_rows, tabulate_draws
 from separable import ARMS, load_arm
 
 from robot_dyn_id.data.chunk import Chunk
@@ -64,7 +62,7 @@ def find_true_inertias(model):
 
 def run(record, draws):
     """Append the draws that the record lacks."""
-    known = {(line["arm"], line["seed"]) for line in read(record)}
+    known = {(line["arm"], line["seed"]) for line in read_rows(record)}
     for arm in ARMS:
         for seed in range(draws):
             if (arm, seed) in known:
@@ -76,14 +74,8 @@ def run(record, draws):
             line = {"arm": arm, "seed": seed, "of": truth.size, "independent": found.rank, "errors": errors.tolist()}
             shares = np.where(shown, found.standard_deviations, np.nan) / truth
             line |= {"masses": list(shares[:, 0]), "moments": list(shares[:, 1:].ravel())}
-            with record.open("a") as file:
-                file.write(json.dumps(line) + "\n")
+            append_row(record, line)
             print(arm, seed, found.rank, shown.sum(), np.mean(np.abs(errors) < SIGMAS), file=sys.stderr)
-
-
-def read(record):
-    """Lines of the record."""
-    return [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
 
 
 HEAD = f"""# Every body from one sensor under the base
@@ -130,16 +122,5 @@ def _range(values):
     return f"{min(values)}" if len(values) == 1 else f"{min(values)} to {max(values)}"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=20)
-    parser.add_argument("--record", type=Path, default=Path("base_sensor.jsonl"))
-    parser.add_argument("--table", type=Path)
-    given = parser.parse_args()
-    run(given.record, given.draws)
-    if given.table:
-        given.table.write_text(write_table(read(given.record)))
-
-
 if __name__ == "__main__":
-    main()
+    tabulate_draws(__doc__, "base_sensor", run, write_table)

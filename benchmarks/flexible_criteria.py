@@ -6,16 +6,14 @@
 Every result is a line of the record, and a run continues where the last one ended.
 """
 
-import argparse
-import json
 import os
 import sys
-from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
-from flexible_joints import CHOSEN
+from flexible_joints import draw_truth
+from measuring import append_row, read_rows, tabulate_draws
 from separable import load_arm
 
 from robot_dyn_id.excitation import draw_random_fourier
@@ -54,14 +52,7 @@ def make_truth():
     """The arm and its parameters: the links of the URDF, the others at random, and the kind of each."""
     robot = load_arm(ARM)
     model = FlexibleModel(robot, tuple(FlexibleJoint(name, RATIO) for name in robot.joint_names))
-    links = np.zeros(len(model.regressor.names))
-    links[: len(robot.inertial_parameters)] = robot.inertial_parameters
-    symbols = [name.rstrip("0123456789") for name in model.names]
-    truth = np.random.default_rng(0).uniform(0.5, 1.5, len(symbols)) * [CHOSEN.get(symbol, 0.0) for symbol in symbols]
-    inertial = [number for number, symbol in enumerate(symbols) if symbol not in (*CHOSEN, "offm")]
-    truth[inertial] = (model.base.mapping @ links)[inertial]
-    for joint in robot.joint_names:  # the motors' torques have no offset of their own
-        truth[model.columns(("offm",), joint)] = -truth[model.columns(("off",), joint)] / RATIO
+    truth, symbols = draw_truth(model), [name.rstrip("0123456789") for name in model.names]
     other = "gravity and inertia"
     kinds = [next((kind for kind, own in KINDS.items() if symbol in own), other) for symbol in symbols]
     return model, truth, np.array(kinds)
@@ -82,7 +73,7 @@ def make_experiments(plant):
 
 def run(record, draws):
     """Append the draws that the record lacks."""
-    known = {(line["criterion"], line["seed"]) for line in read(record)}
+    known = {(line["criterion"], line["seed"]) for line in read_rows(record)}
     wanted = [(criterion, seed) for seed in range(draws) for criterion in CRITERIA]
     lacking = [one for one in wanted if one not in known]
     if not lacking:
@@ -101,14 +92,8 @@ def run(record, draws):
         line["errors"] = {k: float(np.linalg.norm(errors[(kinds == k) & shown]) / size[k]) for k in KINDS}
         line["scores"] = float(np.sqrt(np.mean(scores[shown] ** 2)))
         line["held_out"] = max(one.nrmse for one in compute_agreements(model, held_out, solution.values))
-        with record.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        append_row(record, line)
         print(line, file=sys.stderr)
-
-
-def read(record):
-    """Lines of the record."""
-    return [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
 
 
 HEAD = f"""# Both criteria on an arm of six flexible joints
@@ -149,16 +134,5 @@ def write_table(lines):
     return HEAD + text
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=20)
-    parser.add_argument("--record", type=Path, default=Path("flexible_criteria.jsonl"))
-    parser.add_argument("--table", type=Path)
-    given = parser.parse_args()
-    run(given.record, given.draws)
-    if given.table:
-        given.table.write_text(write_table(read(given.record)))
-
-
 if __name__ == "__main__":
-    main()
+    tabulate_draws(__doc__, "flexible_criteria", run, write_table)

@@ -8,6 +8,7 @@ import time
 import numpy as np
 from measuring import Goal, at_most, script
 
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.flexible import (
@@ -41,18 +42,25 @@ def measure() -> list[Goal]:
     return [*seven_axes(), *(goal for width in WIDTHS for goal in of_width(width))]
 
 
-def seven_axes() -> list[Goal]:
-    """Seven flexible joints from 40 poses and 20 s of motion at 500 Hz; another motion is held out."""
-    robot, ratio = RobotModel.from_file(find_shared_file("urdf/arm7.urdf")), 100.0
-    model = FlexibleModel(robot, tuple(FlexibleJoint(name, ratio) for name in robot.joint_names))
+def draw_truth(model: FlexibleModel) -> Array:
+    """Parameters of an arm: the links of its URDF, all others at random around `CHOSEN`, shape (p,)."""
+    robot = model.model
     links = np.zeros(len(model.regressor.names))
     links[: len(robot.inertial_parameters)] = robot.inertial_parameters
     symbols = [name.rstrip("0123456789") for name in model.names]
     truth = np.random.default_rng(0).uniform(0.5, 1.5, len(symbols)) * [CHOSEN.get(symbol, 0.0) for symbol in symbols]
     inertial = [number for number, symbol in enumerate(symbols) if symbol not in (*CHOSEN, "offm")]
     truth[inertial] = (model.base.mapping @ links)[inertial]
-    for joint in robot.joint_names:  # the motors' torques have no offset of their own
-        truth[model.columns(("offm",), joint)] = -truth[model.columns(("off",), joint)] / ratio
+    for joint in model.joints:  # the motors' torques have no offset of their own
+        truth[model.columns(("offm",), joint.name)] = -truth[model.columns(("off",), joint.name)] / joint.ratio
+    return truth
+
+
+def seven_axes() -> list[Goal]:
+    """Seven flexible joints from 40 poses and 20 s of motion at 500 Hz; another motion is held out."""
+    robot, ratio = RobotModel.from_file(find_shared_file("urdf/arm7.urdf")), 100.0
+    model = FlexibleModel(robot, tuple(FlexibleJoint(name, ratio) for name in robot.joint_names))
+    truth = draw_truth(model)
     plant, rng = FlexiblePlant(model, truth), np.random.default_rng(1)
     motions = [plant.along(f"seed {seed}", draw_random_fourier(robot, seed, 20.0, 8), 20.0, 500.0) for seed in (1, 5)]
     clean = [plant.poses("poses", rng.uniform(-1.2, 1.2, (7, 40))), motions[0]]

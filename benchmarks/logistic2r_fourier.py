@@ -6,15 +6,13 @@
 Every result is a line of the record, and a run continues where the last one ended.
 """
 
-import argparse
-import json
 import os
 import sys
-from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
+from measuring import append_row, read_rows, tabulate_draws
 
 from robot_dyn_id.papers.logistic2r.reproduction import (
     PRINTED,
@@ -39,7 +37,7 @@ WAYS = {
 
 def run(record, draws):
     """Append the draws that the record lacks; there is one without noise."""
-    known = {(line["angle"], line["seed"]) for line in read(record)}
+    known = {(line["angle"], line["seed"]) for line in read_rows(record)}
     wanted = [(level, seed) for level in LEVELS for seed in range(draws if any(level) else 1)]
     lacking = [one for one in wanted if (one[0][0], one[1]) not in known]
     if not lacking:
@@ -56,14 +54,8 @@ def run(record, draws):
             line[key] = None if model is None else list(model.values[PAPER])
         best = repeat_trials(StrokeTrials(strokes, arm.nominal, START, sensors, seed=seed)).best
         line["strokes"] = None if np.isnan(best).any() else list(best)
-        with record.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        append_row(record, line)
         print(angle, seed, {key: line[key] and np.round(line[key], 4).tolist() for key in WAYS}, file=sys.stderr)
-
-
-def read(record):
-    """Lines of the record."""
-    return [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
 
 
 HEAD = """# Table 6 of logistic2r
@@ -99,23 +91,12 @@ def write_table(lines):
 
 def _row(noise, words, found, truth, failed):
     """A row; draws without a model count with an infinite error."""
-    values = np.median(found, axis=0)
+    values = np.median(found, axis=0) if found else np.full(len(truth), np.nan)
     errors = np.array([*(np.abs(one - truth).max() for one in found), *[np.inf] * failed])
     low, middle, high = np.quantile(errors, (0.25, 0.5, 0.75), method="inverted_cdf")
     spread = f" ({low:.2g} to {high:.2g})" if len(errors) > 1 else ""
     return f"| {noise} | {words} | {' | '.join(f'{x:.4g}' for x in values)} | {middle:.2g}{spread} | {failed or ''} |\n"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=20)
-    parser.add_argument("--record", type=Path, default=Path("logistic2r_fourier.jsonl"))
-    parser.add_argument("--table", type=Path)
-    given = parser.parse_args()
-    run(given.record, given.draws)
-    if given.table:
-        given.table.write_text(write_table(read(given.record)))
-
-
 if __name__ == "__main__":
-    main()
+    tabulate_draws(__doc__, "logistic2r_fourier", run, write_table)

@@ -8,6 +8,7 @@ environment allows one thread (`one_thread`).
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -92,6 +93,27 @@ def read_rows(file: Path) -> list[dict[str, Any]]:
         except json.JSONDecodeError:
             continue
     return rows
+
+
+def tabulate_draws(
+    description: str, name: str, run: Callable[[Path, int], None], write: Callable[[list[dict[str, Any]]], str]
+) -> None:
+    """Main function of a study of many draws, which goes on where it ended.
+
+    Args:
+        description: documentation of the study.
+        name: usual name of its record.
+        run: appends the draws that the record lacks, up to a number.
+        write: page with the table of the rows.
+    """
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--record", type=Path, default=Path(f"{name}.jsonl"))
+    parser.add_argument("--table", type=Path)
+    given = parser.parse_args()
+    run(given.record, given.draws)
+    if given.table:
+        given.table.write_text(write(read_rows(given.record)), encoding="utf-8")
 
 
 def script(measure: Callable[[], list[Goal]]) -> None:

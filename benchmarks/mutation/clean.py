@@ -135,6 +135,23 @@ class Drives:
     ripple: Array
     shares: Array
 
+    def torque(self, gravity: Array, q: Array, dq: Array, slid: Array, level: Array | float = 1.0) -> Array:
+        """Friction without ripple and offset [N m or N]; arrays of the joints come first, and may have samples behind.
+
+        Args:
+            gravity: torque of gravity, on which the friction depends.
+            q: positions.
+            dq: velocities.
+            slid: mean deflection of the elements that slide at `BREAKAWAY_RAD`, from -1 to 1.
+            level: ratio of the dry friction to that of the cold drive.
+        """
+        coulomb, load, asymmetry, viscous, power = (
+            value.reshape(-1, *(1,) * (q.ndim - 1))
+            for value in (self.coulomb, self.load, self.asymmetry, self.viscous, self.power)
+        )
+        dry = level * (coulomb + load * np.abs(gravity)) * (1.0 + asymmetry * np.sign(dq))
+        return np.asarray(dry * slid + viscous * np.sign(dq) * np.abs(dq) ** power)
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -306,12 +323,9 @@ class Bench:
         still = Motion(motion.q, np.zeros_like(motion.q), np.zeros_like(motion.q))
         gravity = self.regressor.torque(still, parameters)
         inertial = self.regressor.torque(motion, parameters) - gravity + drives.rotor[:, None] * motion.ddq
-        level = drives.coulomb[:, None] + drives.load[:, None] * np.abs(gravity)
-        level = level * (1.0 - warming * (1.0 - np.exp(-t / 60.0)) / (1.0 - np.exp(-t[-1] / 60.0)))
-        level = level * (1.0 + drives.asymmetry[:, None] * np.sign(motion.dq))
-        sliding = np.sign(motion.dq) * np.abs(motion.dq) ** drives.power[:, None]
+        level = 1.0 - warming * (1.0 - np.exp(-t / 60.0)) / (1.0 - np.exp(-t[-1] / 60.0))
         ripple = drives.ripple[:, None] * np.sin(rng.integers(20, 100, n)[:, None] * motion.q)
-        friction = level * presliding(motion.q, drives.shares) + drives.viscous[:, None] * sliding
+        friction = drives.torque(gravity, motion.q, motion.dq, presliding(motion.q, drives.shares), level)
         friction = friction + ripple + drives.offset[:, None]
         count = len(t)
         noise = draw_colored_noise(0.95 * self.noise, count, self.rate, 0.0, rng)

@@ -118,11 +118,9 @@ class Plant:
         """
         drives = self._drives
         applied = np.clip(effort, -self._limit, self._limit)
-        sliding = drives.coulomb + drives.load * np.abs(self.gravity())
+        gravity = self.gravity()
         for _ in range(round(PERIOD_S / STEP_S)):
-            sign = np.sign(self.dq)
-            friction = sliding * (1.0 + drives.asymmetry * sign) * (drives.shares * self._slip).sum(axis=1)
-            friction += drives.viscous * sign * np.abs(self.dq) ** drives.power
+            friction = drives.torque(gravity, self.q, self.dq, (drives.shares * self._slip).sum(axis=1))
             friction += drives.ripple * np.sin(self._waves * self.q)
             torque = np.zeros(self._model.nv)
             torque[self._columns] = applied - friction

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pinocchio
 from mutation.clean import Bench
 
 from robot_dyn_id.arrays import Array
@@ -19,7 +18,7 @@ from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.identification.prediction.forward_simulation import simulate_efforts
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.identification import identify_payload
-from robot_dyn_id.model.robot import parse_with_pinocchio, reduce_pinocchio
+from robot_dyn_id.model.kinematics import link_at_the_end
 from robot_dyn_id.online.contact import ContactMonitor, ContactSettings
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.controllers import ComputedTorque, Gains
@@ -213,7 +212,6 @@ def weigh(model: Model) -> Outcome:
     """Payloads on the last link, a point mass off its origin each."""
     bench = model.bench
     capacity = _capacity(bench)
-    link = bench.robot.body_names[-1]
     errors = []
     for number, share in enumerate(WEIGHTS):
         mass = share * capacity
@@ -224,7 +222,7 @@ def weigh(model: Model) -> Outcome:
         trial = bench.record(HELD_OUT + 4 + number, load=load, duration=20.0)
         try:
             payload, _ = identify_payload(
-                [trial.recording(bench.robot)], model.parameters, _link_of(bench, link), Settings()
+                [trial.recording(bench.robot)], model.parameters, link_at_the_end(bench.robot), Settings()
             )
         except RobotDynIdError:
             errors.append(math.inf)
@@ -269,18 +267,6 @@ def _capacity(bench: Bench) -> float:
     torque = np.abs(bench.regressor.torque(still, unit)).max(axis=1)
     limit = np.minimum(bench.robot.limits.effort, 400.0)
     return float(np.min(np.where(torque > 1e-3, limit / np.maximum(torque, 1e-3), np.inf)))
-
-
-def _link_of(bench: Bench, joint: str) -> str:
-    """Link that a joint moves."""
-    model = _pinocchio(bench)
-    number = model.getJointId(joint)
-    return next(frame.name for frame in model.frames if frame.type == pinocchio.BODY and frame.parentJoint == number)
-
-
-def _pinocchio(bench: Bench) -> pinocchio.Model:
-    robot = bench.robot
-    return reduce_pinocchio(parse_with_pinocchio(robot.urdf, robot.name, robot.gravity), robot.joint_names, {})
 
 
 def _torques_of_force(bench: Bench, q: Array, force: Array) -> Array:

@@ -154,8 +154,8 @@ class ExcitationPublisher(ManagedNode):
         supervisor = self._session.supervisor
         if self._releasing and not self._release() and supervisor is not None:
             raise MotionError(f"{NO_REST}: {supervisor.unrest(self._motion_clock.now())}")
-        settings = self.settings
-        self._source = RobotSource(self, settings.urdf, settings.joints, self._take_robot, False, self._plan)
+        prepare = partial(_plan_with, self.settings)
+        self._source = RobotSource(self, self.settings.urdf, self.settings.joints, self._take_robot, False, prepare)
 
     def activate(self) -> None:
         """Offer commands to the controller.
@@ -188,10 +188,6 @@ class ExcitationPublisher(ManagedNode):
             self._source.close()
         self._source, self._releasing = None, False
         return True
-
-    def _plan(self, model: RobotModel) -> tuple[RobotModel, ExcitationPlan]:
-        """The robot with its excitation; in a thread."""
-        return model, make_plan(model, self.settings)
 
     def _take_robot(self, planned: tuple[RobotModel, ExcitationPlan]) -> None:
         (model, plan), session = planned, self._session
@@ -302,3 +298,8 @@ class ExcitationPublisher(ManagedNode):
         if silence:
             self.get_logger().error(silence, once=True)
         return bool(silence)
+
+
+def _plan_with(settings: ExcitationSettings, model: RobotModel) -> tuple[RobotModel, ExcitationPlan]:
+    """A robot with its excitation; in a thread."""
+    return model, make_plan(model, settings)

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from support.commanded import MODEL, TRUTH
+from support.commanded import MODEL, QUICK_DESIGN, TRUTH
 
 from robot_dyn_id.actuators.identification import KnownDrives, identify
 from robot_dyn_id.actuators.motion import CommandedMotion
@@ -11,14 +11,6 @@ from robot_dyn_id.actuators.rollout import simulate_commands
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB
 from robot_dyn_id.workflow.excitation import design
-
-QUICK = {
-    "clearance": 0.0,
-    "effort_scale": 0.0,
-    "acceleration": {"all": 15.0},
-    "velocity_limit": dict.fromkeys(MODEL.joint_names, 2.0),
-    "search": {"draws": 10, "starts": 1, "finished": 1, "steps": 15},
-}
 
 
 def identify_from(trajectory):
@@ -32,7 +24,7 @@ def identify_from(trajectory):
 
 @pytest.mark.slow
 def test_a_motion_for_actuators_determines_armature_better_than_one_for_links():
-    own, other = design(MODEL, purpose="actuators", **QUICK), design(MODEL, period=20.0, **QUICK)
+    own, other = design(MODEL, purpose="actuators", **QUICK_DESIGN), design(MODEL, period=20.0, **QUICK_DESIGN)
     assert (own.settings.form, own.trajectory.duration) == ("sweep_steps", 20.0)
     assert all(margin.margin >= -1e-9 for margin in own.design.margins)
     assert len(own.task.problem.information.names) == 4 * len(MODEL.joint_names)  # the links are known
@@ -45,4 +37,4 @@ def test_a_motion_for_actuators_determines_armature_better_than_one_for_links():
 
 def test_a_purpose_that_does_not_exist_is_refused():
     with pytest.raises(UsageError, match="purpose: unknown value"):
-        design(MODEL, purpose="actuator", **QUICK)
+        design(MODEL, purpose="actuator", **QUICK_DESIGN)

@@ -12,6 +12,15 @@ from support.simulated import ARM
 
 MODEL = RobotModel.from_urdf(ARM)
 
+QUICK_DESIGN = {
+    "clearance": 0.0,
+    "effort_scale": 0.0,
+    "acceleration": {"all": 15.0},
+    "velocity_limit": dict.fromkeys(MODEL.joint_names, 2.0),
+    "search": {"draws": 10, "starts": 1, "finished": 1, "steps": 15},
+}
+"""Demands on a motion of this arm, found in a second."""
+
 TRUTH = ActuatorModel(
     MODEL.joint_names,
     armature=np.array([0.12, 0.08, 0.02]),

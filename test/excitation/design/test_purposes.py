@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.commanded import MODEL
+from support.commanded import MODEL, QUICK_DESIGN
 
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import Coulomb, RotorInertia, Viscous
@@ -13,10 +13,7 @@ from robot_dyn_id.identification.validation.scales import compute_inertia_deviat
 from robot_dyn_id.workflow.excitation import design
 
 QUICK = {
-    "clearance": 0.0,
-    "effort_scale": 0.0,
-    "acceleration": {"all": 15.0},
-    "velocity_limit": dict.fromkeys(MODEL.joint_names, 2.0),
+    **QUICK_DESIGN,
     "search": {"draws": 20, "starts": 2, "finished": 1, "steps": 20},
     "terms": (Viscous(), Coulomb(), RotorInertia()),
 }
