@@ -1,12 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulated robot on a 6-axis sensor, excited and recorded with its wrench, for `robot-dyn-id chain --wrench base`."""
 
-from robot_dyn_id.nodes.launching import declare_simulation, describe, start_node
+from robot_dyn_id.nodes.launching import declare_arguments, describe, start_node, urdf_of_robot
 
 
 def generate_launch_description():
     return describe(
-        *declare_simulation(),
+        *declare_arguments(
+            "latency",
+            "bag",
+            "controller",
+            "trajectory",
+            "terms",
+            "autostart",
+            start="true",
+            rehearsal="false",  # nothing can be damaged by this simulator
+            recording="required",
+            robot="arm7",
+            urdf=urdf_of_robot(),
+        ),
         start_node(
             "simulator",
             ["latency", "urdf", "terms"],

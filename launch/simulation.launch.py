@@ -1,12 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The complete pipeline on a simulated robot: excite, record, identify, monitor."""
 
-from robot_dyn_id.nodes.launching import declare_simulation, describe, start_node
+from robot_dyn_id.nodes.launching import declare_arguments, describe, start_node, urdf_of_robot
 
 
 def generate_launch_description():
     return describe(
-        *declare_simulation("folder", "identification_config"),
+        *declare_arguments(
+            "latency",
+            "bag",
+            "folder",
+            "identification_config",
+            "controller",
+            "trajectory",
+            "terms",
+            "autostart",
+            start="true",
+            rehearsal="false",  # nothing can be damaged by this simulator
+            recording="required",
+            robot="arm7",
+            urdf=urdf_of_robot(),
+        ),
         start_node(
             "simulator",
             ["latency", "urdf", "terms"],

@@ -67,24 +67,6 @@ def declare_arguments(*names: str, **defaults: Any) -> list[DeclareLaunchArgumen
     return [*actions, OpaqueFunction(function=check)]
 
 
-def declare_simulation(*names: str, **defaults: Any) -> list[DeclareLaunchArgument | OpaqueFunction]:
-    """Declare the arguments of a launch file that excites and records the simulated arm of the package.
-
-    Args:
-        *names: further arguments, see `declare_arguments`.
-        **defaults: arguments with another default.
-    """
-    own = {
-        "start": "true",
-        "rehearsal": "false",  # nothing can be damaged by this simulator
-        "recording": "required",
-        "robot": "arm7",
-        "urdf": urdf_of_robot(),
-    }
-    excitation = ("latency", "bag", "controller", "trajectory", "terms", "autostart")
-    return declare_arguments(*excitation, *names, **{**own, **defaults})
-
-
 def require_parameters() -> OpaqueFunction:
     """End the launch unless `robot` or `params_file` is given, so that the limits of another robot are never used."""
 
