@@ -66,7 +66,7 @@ return [...document.querySelectorAll("body *")].filter((one) => {
 def write_pages(folder):
     """Every kind of page, of a simulated arm of seven axes."""
     arm = Simulated(ARM7.read_text())
-    training, held_out = arm.record(1, noise=0.1), arm.record(2, noise=0.1)
+    training, held_out = arm.record(1, noise=1.0), arm.record(2, noise=1.0)  # some uses are limited
     result = identify([training], [held_out], arm.model, Settings(terms=TERMS), "0.0.test")
     summary = summarize_identification(result, "p.yaml")
     write_html(
