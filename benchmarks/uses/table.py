@@ -52,7 +52,7 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
     for use in USES:
         cells = []
         for answer in ANSWERS:
-            outcomes = [row["uses"][use]["figure"] <= 1.0 for row in rows if _answer(row, use) == answer]
+            outcomes = [_succeeds(row, use) for row in rows if _answer(row, use) == answer]
             totals[answer][0] += sum(outcomes)
             totals[answer][1] += len(outcomes)
             cells.append(f"{sum(outcomes)} of {len(outcomes)}" if outcomes else "-")
@@ -62,8 +62,7 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
     for row in rows:
         for use in USES:
             answer = _answer(row, use)
-            success = answer is not None and row["uses"][use]["figure"] <= 1.0
-            if (answer == "yes" and not success) or (answer == "no" and success):
+            if answer in ("yes", "no") and _succeeds(row, use) != (answer == "yes"):
                 of_use = row["uses"][use]
                 because = f" ({', '.join(of_use['because'])})" if of_use["because"] else ""
                 lines.append(f"- {row['arm']}, {row['quality']}: {use} {answer}{because}: {of_use['detail']}")
@@ -75,3 +74,8 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
 def _answer(row: dict[str, Any], use: str) -> str | None:
     """Answer about a use in a case; None if nothing was identified."""
     return row["uses"][use]["answer"] if use in row["uses"] else None
+
+
+def _succeeds(row: dict[str, Any], use: str) -> bool:
+    """Whether a use succeeds in a case, see `Outcome`."""
+    return bool(row["uses"][use]["figure"] <= 1.0)

@@ -72,11 +72,6 @@ class Outcome:
     figure: float
     detail: str
 
-    @property
-    def success(self) -> bool:
-        """Whether the use succeeds."""
-        return self.figure <= 1.0
-
 
 @dataclass(frozen=True)
 class Model:
