@@ -14,8 +14,8 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from robot_dyn_id.termination import TERMINATION_SIGNALS, handle_termination
@@ -126,6 +126,22 @@ def _interrupt(number: int, frame: Any) -> None:
         return
     _interruptions.append(number)
     raise KeyboardInterrupt
+
+
+@contextmanager
+def _hide_interruptions() -> Iterator[None]:
+    """Print no traceback of an interruption that comes inside a callback of a library: the next step heeds it."""
+    report = sys.unraisablehook
+
+    def report_others(unraisable: Any) -> None:
+        if not (_interruptions and issubclass(unraisable.exc_type, KeyboardInterrupt)):
+            report(unraisable)
+
+    sys.unraisablehook = report_others
+    try:
+        yield
+    finally:
+        sys.unraisablehook = report
 
 
 _terminals: list[Terminal] = []
@@ -260,7 +276,8 @@ def _main(given: list[str]) -> int:
     _interruptions.clear()
     handle_termination(_interrupt)
     try:
-        return _guarded(given)
+        with _hide_interruptions():
+            return _guarded(given)
     except BrokenPipeError:
         discard_output()
         return BROKEN_PIPE_EXIT_CODE

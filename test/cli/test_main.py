@@ -160,7 +160,6 @@ def test_an_interrupted_try_says_what_stays(cli, monkeypatch, tmp_path):
     check_error_line(err, "copies of the recording and of the robot stay")
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_compiler_that_fails_because_its_callback_was_interrupted_is_an_interruption(files, cli, monkeypatch):
     class Callback:
         def __del__(self):
@@ -171,10 +170,14 @@ def test_a_compiler_that_fails_because_its_callback_was_interrupted_is_an_interr
         del callback
         raise RuntimeError("no compiled object yet")
 
+    printed = []
+    monkeypatch.setattr("sys.unraisablehook", printed.append)
     monkeypatch.setattr("robot_dyn_id.cli.base.compute_base_parameters", compiled)
     code, _, err = cli("base", "--robot", files / "arm.urdf")
     assert code == 130
     check_error_line(err, "interrupted, nothing was written")
+    assert not printed  # no traceback of the callback
+    assert sys.unraisablehook == printed.append
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
