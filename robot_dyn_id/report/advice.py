@@ -9,6 +9,7 @@ from typing import Any
 
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.export import export_model
+from robot_dyn_id.identification.diagnosis.health import JOINT_BARELY_MOVES
 from robot_dyn_id.identification.validation.uses import INERTIA_UNCERTAIN
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.uses import list_joints
@@ -48,7 +49,10 @@ DESIGN = NextStep(
     ("design", "--for", "computed_torque"),
     "motion",
 )
-"""Step where the inertias are too uncertain for computed torque."""
+"""Step where the inertias are too uncertain for computed torque, or of joints that hardly moved."""
+
+DESIGNED_FOR = frozenset({INERTIA_UNCERTAIN.code, JOINT_BARELY_MOVES.code})
+"""Codes of findings that a designed motion removes."""
 
 
 def advise(parameters: ParameterSet, summary: Mapping[str, Any]) -> list[NextStep]:
@@ -66,8 +70,7 @@ def advise(parameters: ParameterSet, summary: Mapping[str, Any]) -> list[NextSte
         joints = list_joints(fit["joints"], parameters.robot.joint_names) or "all joints"
         limit = f" (limited: {joints})" if fit["answer"] == "limited" else ""
         found.append(replace(step, text=step.text + limit))
-    uncertain = INERTIA_UNCERTAIN.code in summary["fit_for"]["computed_torque"]["because"]
-    if uncertain and summary["verdict"] != "bad":
+    if DESIGNED_FOR & set(summary["fit_for"]["computed_torque"]["because"]) and summary["verdict"] != "bad":
         found.append(DESIGN)
     return found
 

@@ -15,7 +15,7 @@ from support.commands import check_order
 import robot_dyn_id as rdi
 from robot_dyn_id.cli import main
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.report.advice import STEPS
+from robot_dyn_id.report.advice import DESIGNED_FOR, STEPS
 from robot_dyn_id.workflow.examples import load_example
 
 BAG_SHA256 = "6794c9dc89628d775bd77bfaee3ed73e0a7d7716401886e17e06d81ea3b7f299"
@@ -51,8 +51,8 @@ def test_it_ends_with_the_verdict_and_with_what_to_do_next(tried):
     check_order(printed)
     verbs = re.findall(r"^    robot-dyn-id (\S+)", printed.partition("\nnext:\n")[2], re.M)
     fit = [step for step in STEPS if step.file and report["fit_for"][step.use]["answer"] != "no"]
-    uncertain = "inertia_uncertain" in report["fit_for"]["computed_torque"]["because"]
-    assert verbs == ["identify", *(step.command[0] for step in fit), *(["design"] if uncertain else [])]
+    designed = DESIGNED_FOR & set(report["fit_for"]["computed_torque"]["because"])
+    assert verbs == ["identify", *(step.command[0] for step in fit), *(["design"] if designed else [])]
 
 
 @pytest.mark.slow

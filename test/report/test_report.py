@@ -207,10 +207,11 @@ def test_advice_carries_the_limit_of_a_use_and_is_silent_about_unfit_ones():
     assert advise(parameters, {**everything, "verdict": "bad"}) == []
 
 
-def test_an_uncertain_inertia_is_followed_by_the_motion_that_shows_it():
+@pytest.mark.parametrize("code", ["inertia_uncertain", "joint_barely_moves"])
+def test_an_unknown_inertia_is_followed_by_the_motion_that_shows_it(code):
     parameters = identified().parameters
     everything = answering(summarize_identification(identified(), "p.yaml"), **dict.fromkeys(USES, "yes"))
-    fit = {**everything["fit_for"]["computed_torque"], "answer": "no", "because": ["inertia_uncertain"]}
+    fit = {**everything["fit_for"]["computed_torque"], "answer": "no", "because": [code]}
     uncertain = {**everything, "fit_for": {**everything["fit_for"], "computed_torque": fit}}
     assert advise(parameters, uncertain)[-1] is DESIGN
     assert DESIGN not in advise(parameters, everything)

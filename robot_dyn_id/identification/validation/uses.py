@@ -3,7 +3,9 @@
 
 A criterion compares one figure of one joint with the largest value that a use tolerates. The answer is `yes` up to that
 threshold, `limited` up to `Thresholds.limited_ratio` times the threshold, and `no` beyond; feed-forward and computed
-torque are limited as long as the arm tracks better than under gravity compensation alone. Findings of severity warning
+torque are limited as long as the arm tracks better than under gravity compensation alone. An inertia that is uncertain
+limits computed torque however uncertain it is: its torque errors are those that were measured, and nothing shows that
+the arm will not follow. Findings of severity warning
 lower the answers of the uses that they concern, and an error lowers all. A model without gravity is fit for no use that
 needs the weight, even if the user has stated that the efforts contain none.
 """
@@ -11,6 +13,7 @@ needs the weight, even if the user has stated that the efforts contain none.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -69,7 +72,7 @@ INERTIA_UNCERTAIN = Definition(
     "info",
     "Where the inertia of a joint is larger than identified, by up to two standard deviations, feedback through it is "
     "weaker, and errors of the torque move the joint by as much more: the held-out error times that ratio exceeds what "
-    "computed torque tolerates, or the inertia is not positive.",
+    "computed torque tolerates. An inertia that is not positive excludes computed torque.",
     "record faster motion of the joint, with frequent reversals",
 )
 
@@ -124,6 +127,9 @@ SHORT_S, LONG_S = HORIZONS_S[:2]
 
 MIN_ROLLOUT_DISTANCE = 0.01
 """Error of a rollout that is always tolerated [rad or m]."""
+
+ANY_FINITE = sys.float_info.max
+"""Limit of a figure that does not exclude a use as long as it is finite."""
 
 LEAST_LOAD_TORQUE = 1e-3
 """Torque of 1 kg at the last link below which a joint does not carry it [N m/kg or N/kg]."""
@@ -239,7 +245,7 @@ def _list_joint_criteria(
     for use in ("feed_forward", "computed_torque"):
         yield make(use, "offset_large", constant, moving, worse)
         yield make(use, "torque_error_high", joint.rmse, moving, worse)
-    yield make("computed_torque", "inertia_uncertain", weakened, moving, worse)
+    yield make("computed_torque", "inertia_uncertain", weakened, moving, ANY_FINITE)
     contact = thresholds.contact_share * joint.rated
     yield make("collision_detection", "contact_threshold_high", joint.detectable, contact)
 
@@ -306,7 +312,7 @@ def _report(code: str, criteria: Sequence[Criterion], rollouts: Rollouts) -> Fin
             message = f"the held-out error exceeds what feed-forward and computed torque tolerate: joint {listed}"
             return TORQUE_ERROR_HIGH.found(message, joints)
         case "inertia_uncertain":
-            message = f"with an inertia that is this uncertain, torque errors move the joint too far: joint {listed}"
+            message = f"at an inertia that is this uncertain, torque errors may move the joint too far: joint {listed}"
             return INERTIA_UNCERTAIN.found(message, joints)
         case "rollout_error_high":
             message = f"simulated for {LONG_S:g} s without feedback, the motion differs from the recorded one: {listed}"

@@ -275,8 +275,8 @@ CASES = {
     ),
     "inertia, far": (
         "computed_torque",
-        with_scales(inertia_deviation=np.array([0.1, 1.1])),
-        "no",
+        with_scales(inertia_deviation=np.array([0.1, 80.0])),
+        "limited",
         "inertia_uncertain",
     ),
     "no inertia": (
