@@ -129,9 +129,13 @@ class Entered:
 
     def evaluate(self, t: Array) -> Sample:
         """See `Trajectory`."""
+        early = t < self.lead.duration
+        if early.all():  # at every joint state one time is evaluated, in one of the two
+            return self.lead.evaluate(t)
         clock = self.own_time(t)
         along = compose(self.excitation.evaluate(clock[0]), clock)
-        early = t < self.lead.duration
+        if not early.any():
+            return along
         before = self.lead.evaluate(t)
         q, dq, ddq, dddq = (np.where(early, a, b) for a, b in zip(before, along, strict=True))
         return q, dq, ddq, dddq

@@ -66,6 +66,7 @@ class Feedback:
         self._velocity_guard = Guard("velocity", names, speeds, thresholds.velocity, patience)
         self._effort_guard = Guard("effort", names, efforts, thresholds.effort, patience)
         self._wraps = ~(limits.prismatic | np.isfinite(limits.hard_lower) | np.isfinite(limits.hard_upper))
+        self._any_wraps = bool(self._wraps.any())
         self._names: Sequence[str] = ()
         self._places: list[int] = []
         self.broken, self.late = "", False
@@ -122,7 +123,9 @@ class Feedback:
             return
         position = self._ours(positions)
         self.broken = ""
-        for j in np.flatnonzero(~(np.abs(position) <= MAX_POSITION)):
+        possible = np.abs(position) <= MAX_POSITION
+        if not possible.all():
+            j = int(np.argmin(possible))
             self.broken = f"joint {self._limits.joint_names[j]}: its measured position is {position[j]:g}"
             return
         before, passed = self.position, now.steady - self.at.steady
@@ -150,11 +153,10 @@ class Feedback:
         """
         self._velocity_guard.scale(factor, REST_SPEED)
 
-    def margin(self) -> tuple[float, str]:
-        """Smallest relative distance of the latest velocities and efforts to their thresholds, and what has it."""
-        guards = {"velocity": self._velocity_guard, "effort": self._effort_guard}
-        word, guard = min(guards.items(), key=lambda item: item[1].margin)
-        return guard.margin, f"{word} of {guard.closest}"
+    @property
+    def closest_guard(self) -> Guard:
+        """The guard with the smallest margin at the latest joint states."""
+        return min(self._velocity_guard, self._effort_guard, key=lambda guard: guard.margin)
 
     def _ours(self, values: Sequence[float]) -> Array:
         """Values of the n joints; NaN without values, as controllers publish for joints without such a sensor."""
@@ -211,6 +213,8 @@ class Feedback:
         if self.position is None:
             return np.zeros_like(commanded)
         difference = self.position - commanded
+        if not self._any_wraps:
+            return difference
         return np.where(self._wraps, np.remainder(difference + np.pi, 2.0 * np.pi) - np.pi, difference)
 
     def moving(self) -> str:

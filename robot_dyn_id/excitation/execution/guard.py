@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.excitation.limits import REST_SPEED, MotionLimits
 
 MIN_VIOLATIONS = 3
@@ -65,7 +66,6 @@ class Guard:
     Attributes:
         exceeded: description of a joint that has exceeded its threshold for long enough; empty if there is none.
         margin: smallest distance of the latest sample to a threshold, relative to the threshold; 1 if none is measured.
-        closest: joint with this margin.
     """
 
     def __init__(
@@ -87,9 +87,9 @@ class Guard:
         self._patience = patience
         self._above = np.zeros(len(threshold), dtype=np.int64)  # consecutive samples above the threshold
         self._since = np.zeros(len(threshold))  # time of the first of them
-        self._measured = np.zeros(len(threshold), dtype=bool)
-        self.exceeded = ""
-        self.margin, self.closest = 1.0, ""
+        self._magnitudes = np.full(len(threshold), np.nan)  # of the latest sample
+        self._counting = False  # whether a joint was above in the latest sample
+        self.exceeded, self.margin = "", 1.0
 
     def scale(self, factor: float, allowance: float) -> None:
         """Scale the thresholds, which never exceed the original ones.
@@ -107,11 +107,13 @@ class Guard:
             values: values of the joints, shape (n,); NaN if not measured.
             now: time of a steady clock [s].
         """
-        self._measured = ~np.isnan(values)
-        ratios = np.where(self._measured, np.abs(values) / self._threshold, 0.0)
-        closest = int(np.argmax(ratios))
-        self.margin, self.closest = 1.0 - float(ratios[closest]), self._names[closest]
-        above = np.abs(values) > self._threshold
+        self._magnitudes = np.abs(values)
+        largest = float(np.fmax.reduce(self._magnitudes / self._threshold))  # NaN if none is measured
+        self.margin = 1.0 if math.isnan(largest) else 1.0 - largest
+        above = self._magnitudes > self._threshold
+        if not (self._counting or above.any()):  # at nearly every sample
+            return
+        self._counting = bool(above.any())
         self._since = np.where(above & (self._above > 0), self._since, now)
         self._above = np.where(above, self._above + 1, 0)
         long = (self._above >= MIN_VIOLATIONS) & (now - self._since >= self._patience)
@@ -122,6 +124,16 @@ class Guard:
                 f"joint {self._names[j]}: its measured {self._quantity} is {values[j]:.4g} {unit}, more than "
                 f"{self._threshold[j]:.4g} {unit}"
             )
+
+    @property
+    def _measured(self) -> Mask:
+        """Joints that were measured in the latest sample, shape (n,)."""
+        return np.asarray(~np.isnan(self._magnitudes))
+
+    def describe_margin(self) -> str:
+        """Quantity and joint with the smallest margin of the latest sample."""
+        closest = int(np.argmax(np.where(self._measured, self._magnitudes / self._threshold, 0.0)))
+        return f"{self._quantity} of {self._names[closest]}"
 
     def unmeasured(self) -> list[str]:
         """Joints that were not measured in the latest sample."""

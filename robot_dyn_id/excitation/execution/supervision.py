@@ -196,7 +196,8 @@ class Supervisor:
         self.feedback.receive(now, stamp, names, positions, velocities, efforts)
         self.check_reach(now)
         if self.phase in MOVING:
-            self._note_margin()
+            guard = self.feedback.closest_guard
+            self._note_margin(guard.margin, guard.describe_margin)
             self._watch(now, self.feedback.broken or self.feedback.exceeded())
         if self.feedback.at is now and not self.feedback.broken:
             self._settle(now)
@@ -223,17 +224,15 @@ class Supervisor:
             elif self.phase == Phase.WAITING:
                 self.phase, self.reason = Phase.READY, ""
         elif self.phase in MOVING:
-            self._watch(now, problem or self.feedback.outside() or self._excessive_tracking_error(now.steady))
+            self._watch(now, problem or self.feedback.outside() or self._check_tracking(now.steady))
             self._progress(now)
         if self._undecided and self.feedback.silence(now.steady):
             self._brake(now)
 
-    def _note_margin(self) -> None:
-        """Update the smallest margin of the motion."""
-        error = np.abs(self.tracking_error()) / self._tracking
-        j = int(np.argmax(error))
-        tracking = 1.0 - float(error[j]), f"tracking error of {self._limits.joint_names[j]}"
-        self.worst = min(self.worst, tracking, self.feedback.margin())
+    def _note_margin(self, margin: float, describe: Callable[[], str]) -> None:
+        """Note a margin if it is the smallest of the motion."""
+        if margin < self.worst[0]:
+            self.worst = margin, describe()
 
     def extend(self, reach: float) -> None:
         """Set the time up to which the command was sent; the robot brakes on its own afterwards.
@@ -389,16 +388,19 @@ class Supervisor:
         self._settled = False
         self.phase, self.reason = Phase.RUNNING, RETURNING
 
-    def _excessive_tracking_error(self, steady: float) -> str:
-        """Description of a joint with too large a tracking error; empty if there is none."""
-        error = self.tracking_error()
-        for j in np.flatnonzero(np.abs(error) > self._tracking):
-            unit = self._limits.unit(j)
-            return (
-                f"tracking error: joint {self._limits.joint_names[j]} is {abs(error[j]):.3g} {unit} away from its "
-                f"command, more than {self._tracking[j]:g} {unit}{self._likely_cause(steady, int(j))}"
-            )
-        return ""
+    def _check_tracking(self, steady: float) -> str:
+        """Note the margin of the tracking error; its description if it is too large, otherwise empty."""
+        error = np.abs(self.tracking_error())
+        j = int(np.argmax(error / self._tracking))
+        name, threshold = self._limits.joint_names[j], float(self._tracking[j])
+        self._note_margin(1.0 - float(error[j]) / threshold, lambda: f"tracking error of {name}")
+        if error[j] <= threshold:
+            return ""
+        unit = self._limits.unit(j)
+        return (
+            f"tracking error: joint {name} is {error[j]:.3g} {unit} away from its command, more than {threshold:g} "
+            f"{unit}{self._likely_cause(steady, j)}"
+        )
 
     def _likely_cause(self, steady: float, j: int) -> str:
         """Likely cause of the tracking error of joint j other than its load; empty if unknown."""
