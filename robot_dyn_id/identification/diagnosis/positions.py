@@ -16,6 +16,9 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.data.chunk import Chunk, Margins
+from robot_dyn_id.data.corrected import Corrected, as_corrected
+from robot_dyn_id.data.observer import observe
+from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.diagnosis.health import LIMIT_TOLERANCE
 from robot_dyn_id.identification.diagnosis.spikes import (
@@ -304,6 +307,25 @@ class PositionObserver:
             if remaining:
                 left[name] = remaining
         return PositionFaults(wraps, spikes), _report_jumps(self.source, self._start, spikes, left), ordinary
+
+
+def correct_motion(recording: Recording, model: RobotModel) -> tuple[Corrected, tuple[Finding, ...]]:
+    """Continue wrapped angles and leave out spikes of encoders of a recording of which nothing else is examined.
+
+    Args:
+        recording: a recording of the robot's motion.
+        model: the robot.
+
+    Returns:
+        The recording with this correction, and findings about it.
+
+    Raises:
+        InputError: a recording that cannot be read.
+    """
+    corrected, observer = as_corrected(recording), PositionObserver(recording.source, model)
+    observe(corrected.complete, model.joint_names, observer)
+    found = observer.conclude()
+    return corrected.corrected(found.faults) if found.faults else corrected, found.findings
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.findings import Definition, Finding, Section, format_findings
+from robot_dyn_id.identification.diagnosis.positions import correct_motion
 from robot_dyn_id.identification.validation.extrapolation import flag_far_outside, list_excesses, report_excesses
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
@@ -182,7 +183,8 @@ def simulate_efforts(
         raise UsageError(f"restart: {restart:g} s; it must be positive")
     joints = parameters.robot.joint_names
     signals = SignalSettings.from_parameters(parameters, velocity)
-    trials = FilteredTrials.from_recordings([recording], joints, drives, signals, keep_edges=True)
+    corrected, jumps = correct_motion(recording, dynamics.regressor.model)
+    trials = FilteredTrials.from_recordings([corrected], joints, drives, signals, keep_edges=True)
     require_signals(dynamics.regressor, trials.survey)
     rate = trials.plan.rate
     every = max(1, round(min(restart * rate, 2.0**62)))
@@ -197,7 +199,8 @@ def simulate_efforts(
     t, q, dq, tau = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     given, age = np.concatenate(recorded), np.concatenate(ages)
     assert plant is not None
-    findings = (*_report_drift(joints, (t - t[0], age), (q, given), restart), *_report_limits_passed(plant, q))
+    drift = _report_drift(joints, (t - t[0], age), (q, given), restart)
+    findings = (*jumps, *drift, *_report_limits_passed(plant, q))
     return SimulatedMotion(t, q, dq, tau, np.abs(q - given).max(axis=0), findings)
 
 

@@ -10,6 +10,7 @@ from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.data.resampling import interpolate_linear
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.identification.diagnosis.positions import correct_motion
 from robot_dyn_id.identification.diagnosis.zeros import report_unknown_zeros
 from robot_dyn_id.identification.validation.extrapolation import flag_far_outside, list_excesses, report_excesses
 from robot_dyn_id.parameters import ParameterSet
@@ -44,7 +45,8 @@ def predict_recording(
     regressor = Regressor.from_parameters(parameters)
     joints = parameters.robot.joint_names
     signals = SignalSettings.from_parameters(parameters, velocity)
-    trials = FilteredTrials.from_recordings([recording], joints, {}, signals, need_effort=False, keep_edges=True)
+    corrected, jumps = correct_motion(recording, regressor.model)
+    trials = FilteredTrials.from_recordings([corrected], joints, {}, signals, need_effort=False, keep_edges=True)
     require_signals(regressor, trials.survey)
     columns = parameters.base.independent
     times, torques, segments = [], [], []
@@ -61,7 +63,7 @@ def predict_recording(
     out = _predict_at_stamps(t, grid, tau, segment, 1.0 / trials.plan.rate)
     lost = int(np.isnan(out).any(axis=1).sum())
     units = regressor.model.effort_units
-    findings = report_excesses(list_excesses(joints, far / max(1, len(grid))))
+    findings = (*jumps, *report_excesses(list_excesses(joints, far / max(1, len(grid)))))
     findings += report_unknown_zeros(joints, units, parameters.effort.offset_deviations)
     if lost:
         message = f"{lost} of {len(t)} samples could not be predicted: their motion is missing"

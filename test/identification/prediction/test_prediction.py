@@ -63,6 +63,26 @@ def test_errors_at_ends_and_gaps_are_those_inside(arm):
     assert rms[2] < 1.5 * rms[0]
 
 
+def test_failed_reads_and_wrapped_angles_change_no_prediction(arm):
+    robot, parameters = arm
+    whole = encoded(robot.record(seed=21, duration=12.0, rate=RATE))
+    _, truth, _ = predict_recording(whole, parameters)
+    turned, failed = robot.model.slides == 0, np.zeros(len(whole.samples), dtype=bool)
+    failed[[300, 900, 1501]] = True
+
+    def damaged(q):
+        q = np.where(turned, (q + np.pi) % (2.0 * np.pi) - np.pi, q)
+        return np.where(failed[:, None], -np.pi, q)
+
+    recording = changed(whole, q=damaged, tau=lambda tau: np.where(failed[:, None], 0.0, tau))
+    _, tau, findings = predict_recording(recording, parameters)
+    assert "encoder_spikes" in [one.code for one in findings]
+    near = np.convolve(failed, np.ones(41), mode="same") > 0  # the positions of failed reads are interpolated
+    error = np.abs(tau - truth) / scale(truth)
+    assert error[~near].max() < 1e-3
+    assert error.max() < 0.3
+
+
 def scale(tau):
     """RMS torque of each joint."""
     return np.sqrt(np.mean(tau**2, axis=0))
