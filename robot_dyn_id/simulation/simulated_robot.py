@@ -67,8 +67,7 @@ class SensorStream:
         self._sigmas = [np.full_like(sensors.effort, x) for x in (sensors.position, sensors.velocity)]
         self._past: deque[Array] = deque(maxlen=round(delay * rate) + 1)
         self._effort_noise: Array | None = None
-        self._noise = np.empty((BLOCK, 3, len(sensors.effort)))
-        self._next = BLOCK  # all noise is used
+        self._draw()  # now, as the first draw imports what takes longer than many samples
 
     def measure(self, q: Array, dq: Array, tau: Array) -> Array:
         """Measured position, velocity and effort at the next sample, shape (3, n)."""
