@@ -20,6 +20,7 @@ from typing import Any
 
 from rclpy.event_handler import EventHandler
 from rclpy.exceptions import InvalidHandle
+from rclpy.guard_condition import GuardCondition
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.waitable import NumberOfEntities
 
@@ -44,6 +45,8 @@ class WaitablePoller:
             waitables: function that returns its waitables.
         """
         self._node, self._waitables = node, waitables
+        # Without anything that is ready, a wait of zero gives up the processor, on a busy one for milliseconds.
+        self._ready = GuardCondition(None, None, node.context)
         self._timer: Any = None
         self._polling = False
         node.create_timer(EVENT_PERIOD_S, self._poll_events, clock=node.steady)
@@ -91,9 +94,11 @@ class WaitablePoller:
                 return False
             context = self._node.context.handle
             used.enter_context(context)
+            used.enter_context(self._ready.handle)
+            self._ready.trigger()
             wait_set = rclpy_implementation.WaitSet(
                 numbers.num_subscriptions,
-                numbers.num_guard_conditions,
+                numbers.num_guard_conditions + 1,
                 numbers.num_timers,
                 numbers.num_clients,
                 numbers.num_services,
@@ -101,6 +106,7 @@ class WaitablePoller:
                 context,
             )
             wait_set.clear_entities()
+            wait_set.add_guard_condition(self._ready.handle)
             for one in present:
                 one.add_to_wait_set(wait_set)
             wait_set.wait(0)
