@@ -264,7 +264,7 @@ class ExcitationPublisher(ManagedNode):
         """Send the command and publish the state if they are new."""
         supervisor = self._session.supervisor
         if supervisor is not None:
-            self._commands.follow(supervisor)
+            self._commands.follow(supervisor, now)
         self._status.publish(now, supervisor, self._absent(), self.lifecycle, self.settings.rehearsal)
 
     def fault(self, error: Exception) -> None:

@@ -285,10 +285,10 @@ def test_stops_just_after_the_start_are_sent_and_leave_the_robot_where_the_node_
     for delay in (0.0, 0.002, 0.005, 0.02, 0.05):
         count = len(cell.follower.received)
         assert supervisor.start(clock.now(), "") == ""
-        commands.follow(supervisor)
+        commands.follow(supervisor, clock.now())
         time.sleep(delay)
         assert supervisor.stop(clock.now()) == ""
-        commands.follow(supervisor)
+        commands.follow(supervisor, clock.now())
         time.sleep(0.05)  # the messages are on their way for so long
         world.until(lambda count=count: len(cell.follower.received) == count + 2, what="approach and braking")
         end = supervisor.command.state(math.inf)[0]

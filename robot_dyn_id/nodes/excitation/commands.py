@@ -10,6 +10,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.excitation.execution.command import Command
+from robot_dyn_id.excitation.execution.feedback import TimePoint
 from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.excitation.execution.sampling import look_ahead, sample
 from robot_dyn_id.excitation.execution.supervision import UNDER_WAY, Supervisor
@@ -120,18 +121,23 @@ class Commands:
             self._interface.close()
             self._interface, self._renewal = None, math.inf
 
-    def follow(self, supervisor: Supervisor) -> None:
-        """Send the supervisor's command if it is new or to be continued, and report what the controller gave up."""
+    def follow(self, supervisor: Supervisor, now: TimePoint) -> None:
+        """Send the supervisor's command if it is new or to be continued, and report what the controller gave up.
+
+        Args:
+            supervisor: supervisor of the motion.
+            now: present time.
+        """
         if self._interface is None:
             return
         failure = self._interface.failure()
         if failure:
-            supervisor.abandon(self._clock.now(), failure)
+            supervisor.abandon(now, failure)
         command = supervisor.command
         if command is None or command.under_way:
             return
         new = command is not self._sent
-        if not new and self._clock.now().motion < self._renewal:
+        if not new and now.motion < self._renewal:
             return
         starts = new and supervisor.phase in UNDER_WAY
         if self._segments and not isinstance(command.trajectory, Braking):
@@ -165,7 +171,7 @@ class Commands:
         elif not starts:
             supervisor.check_reach(then)
             if supervisor.command is not command:
-                self.follow(supervisor)
+                self.follow(supervisor, then)
                 return
         new, self._sent = command is not self._sent, command
         left = command.remaining(now.motion)

@@ -62,11 +62,13 @@ class StatusTopic:
             rehearsal: whether full speed requires a rehearsal.
         """
         state = (Phase.WAITING, problem) if supervisor is None else (supervisor.phase, supervisor.reason)
-        text = _text(*state)
         self._message.lifecycle = lifecycle
         self._message.rehearsal = _rehearsal(rehearsal, supervisor)
-        changed = self._changes.due(now.steady, text)
-        if not changed and now.steady - self._published_at < PERIOD:
+        recent = now.steady - self._published_at < PERIOD
+        if recent and state == self._published:  # at nearly every joint state
+            return
+        text = _text(*state)
+        if not self._changes.due(now.steady, text) and recent:
             return
         if state != self._published and self._log_changes.due(now.steady, text):
             self._log(*state)
