@@ -62,11 +62,11 @@ def draw_colored_noise(
     Returns:
         Noise, shape (n, samples).
     """
-    from scipy.signal import lfilter  # slow to import, and seldom used
-
     white = sigma[:, None] * rng.normal(size=(len(sigma), samples))
     if correlation_time == 0.0:
         return white
+    from scipy.signal import lfilter  # slow to import, and seldom used
+
     keep = np.exp(-1.0 / (rate * correlation_time))
     driven = np.sqrt(1.0 - keep**2) * white
     driven[:, 0] = white[:, 0] if before is None else driven[:, 0] + keep * before
