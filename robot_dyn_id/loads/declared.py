@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import chdtrc
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import InputError
@@ -141,8 +142,6 @@ def compare_declared(estimate: PayloadEstimate, declared: DeclaredPayload) -> De
     Raises:
         InputError: another link, or no declared parameter is identifiable.
     """
-    from scipy.stats import chi2  # slow to import
-
     if declared.link != estimate.link:
         raise InputError(
             f"the payload is declared in the frame of {declared.link} and identified in that of {estimate.link}"
@@ -163,7 +162,7 @@ def compare_declared(estimate: PayloadEstimate, declared: DeclaredPayload) -> De
         declared,
         statistic,
         int(compared.sum()),
-        float(chi2.sf(statistic, compared.sum())),
+        float(chdtrc(compared.sum(), max(statistic, 0.0))),
         tuple(np.array(INERTIAL_SYMBOLS)[compared].tolist()),
         names,
         slopes @ difference,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from scipy.special import chdtrc
 
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
@@ -222,15 +223,13 @@ def _change(first: PayloadEstimate, second: PayloadEstimate) -> str:
 
     The errors of the arm are common to both, so that the sum of the covariances is too large for the difference.
     """
-    from scipy.stats import chi2  # slow to import
-
     compared = (np.arange(10) < 4) & ~first.unexcited & ~second.unexcited
     if not compared.any():
         return ""
     difference = (second.values - first.values)[compared]
     covariance = (first.covariance + second.covariance)[np.ix_(compared, compared)]
     statistic = float(difference @ np.linalg.solve(covariance, difference))
-    if chi2.sf(statistic, compared.sum()) >= CHANGE_SIGNIFICANCE:
+    if chdtrc(compared.sum(), max(statistic, 0.0)) >= CHANGE_SIGNIFICANCE:
         return ""
     masses = [f"{one.values[0]:.3g} +- {np.sqrt(one.covariance[0, 0]):.2g} kg" for one in (first, second)]
     return f"the payload changed during the measurement: {masses[0]} in its first half, {masses[1]} in its second"

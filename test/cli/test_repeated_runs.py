@@ -34,6 +34,8 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
         "brakes": "true",
         "limit_effort": "false",
         "latency": "1.0",
+        "rate": "500.0",
+        "publish_rate": "250.0",
         "viscous": "[2.0]",
     }
     scene = Commander(

@@ -6,7 +6,7 @@ import pytest
 from action_msgs.msg import GoalStatus
 from std_srvs.srv import SetBool
 from support.lifecycle import ACTIVATE, ACTIVE_SHUTDOWN, CLEANUP, CONFIGURE, DEACTIVATE, change
-from support.payload_cell import BRICK, RESULT, START, TASKS, UPRIGHT, PayloadCell
+from support.payload_cell import BRICK, PACE, RESULT, START, TASKS, UPRIGHT, PayloadCell
 
 from robot_dyn_id.dynamics.consistency import convert_to_central
 from robot_dyn_id.errors import RobotDynIdError
@@ -70,7 +70,7 @@ def test_nothing_moves_before_the_node_is_active(world, tmp_path):
         assert transition is None or change(world, transition, NODE)
         for task in (TASKS.IDENTIFY, TASKS.REFERENCE, TASKS.WRITE):
             assert f"{state}: configure and activate the node" in cell.rejection(task)
-    world.wait(1.0)
+    world.wait(2.0 / PACE)
     np.testing.assert_allclose(cell.simulator._robot.plant.q, START, atol=1e-3)
     assert not companions(world)
     assert change(world, ACTIVATE, NODE)
@@ -97,11 +97,11 @@ def test_a_transition_during_a_goal_brakes_and_ends_it(world, tmp_path, stage, l
     status, result = goal.end()
     assert (status, result.code) == (GoalStatus.STATUS_ABORTED, RESULT.STOPPED), result.message
     assert result.message == "stopped: the node was deactivated"
-    world.within(0.5, lambda: at_rest(cell), "rest, of which the simulator hears by the same queue")
+    world.within(1.0 / PACE, lambda: at_rest(cell), "rest, of which the simulator hears by the same queue")
     world.until(lambda: not companions(world), what="the end of its companion")
-    world.wait(0.5)  # the servo of the arm has followed the last setpoint
+    world.wait(1.0 / PACE)  # the servo of the arm has followed the last setpoint
     rest = cell.simulator._robot.plant.q.copy()
-    world.wait(0.5)
+    world.wait(1.0 / PACE)
     np.testing.assert_allclose(cell.simulator._robot.plant.q, rest, atol=1e-3)
     assert cell.rejection(TASKS.CHECK)  # the node is not active, or the computation has not ended
     if last == "shutdown":

@@ -19,9 +19,9 @@ ARM = Path(__file__).resolve().parents[2] / "urdf" / "arm7.urdf"
 @pytest.mark.parametrize(
     ("simulator", "publisher"),
     [
-        ({"publish_rate": 200.0}, {}),
+        ({}, {}),
         # what stamps and points are cut from grows in steps of 5 ms
-        ({"clock": True, "publish_rate": 200.0}, {"use_sim_time": True, "rate": 200.0}),
+        ({"clock": True}, {"use_sim_time": True, "rate": 200.0}),
     ],
     ids=["clock of others", "coarse clock"],
 )
@@ -32,13 +32,13 @@ def test_an_excitation_in_pieces_is_followed_to_its_end(world, simulator, publis
     statuses = world.heard(Status, "excitation_status", LATCHED)
     log = world.heard(Log, "/rosout", RELIABLE)
     states = world.heard(JointState, "joint_states", SENSOR)
-    world.add(Simulator, parameters={"urdf": str(ARM), **simulator})
+    world.add(Simulator, parameters={"urdf": str(ARM), "rate": 200.0, "publish_rate": 200.0, **simulator})
     world.add(
         ExcitationPublisher,
         parameters={
             "urdf": str(ARM),
             "rehearsal": False,
-            "period": 8.0,
+            "period": 4.0,
             "velocity_scale": 0.05,
             "latency": 2.0,
             "acceleration": [10.0],

@@ -31,9 +31,9 @@ rest_speed: 0.001
 """
 
 DESIGN = """\
-period: 3.0
+period: {period}
 clearance: 0.0
-search: {draws: 4, starts: 1, finished: 1, steps: 2}
+search: {{draws: 4, starts: 1, finished: 1, steps: 2}}
 """
 
 
@@ -64,7 +64,7 @@ def test_one_joint_at_a_time_identifies_an_arm(tmp_path, capsys):
     model = panda_arm()
     urdf, configuration, demands = URDFS["panda"], tmp_path / "config.yaml", tmp_path / "design.yaml"
     configuration.write_text(CONFIGURATION.format(joints=", ".join(model.joint_names)))
-    demands.write_text(DESIGN)
+    demands.write_text(DESIGN.format(period=2.0))
 
     run = partial(run_here, capsys)
     inertial = tmp_path / "joints.yaml"
@@ -98,7 +98,7 @@ def test_the_same_files_give_a_model_that_can_be_simulated(tmp_path, capsys):
     model = RobotModel.from_file(URDFS["z1"], [name for name in whole.joint_names if "ripper" not in name])
     configuration, demands = tmp_path / "config.yaml", tmp_path / "design.yaml"
     configuration.write_text(CONFIGURATION.format(joints=", ".join(model.joint_names)))
-    demands.write_text(DESIGN)
+    demands.write_text(DESIGN.format(period=3.0))
     run, urdf = partial(run_here, capsys), URDFS["z1"]
     words = ("--robot", urdf, "--form", "sequential_sine", "--design", demands, "--config", configuration)
     _, found = run("design", *words, "--out", tmp_path / "motion")

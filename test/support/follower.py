@@ -15,7 +15,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE
 
-PERIOD_S = 0.005
+PERIOD_S = 0.01
 """Time between two joint states [s]."""
 
 

@@ -48,8 +48,8 @@ QUICK = {
     **{"allow_unchecked_collisions": "true"},
 }
 
-PACE = 2.0
-"""Speed of the time of a cell: the arm needs no more of a core than that."""
+PACE = 5.0
+"""Speed of the time of a cell: a step of the clock is still a period of the supervision of a goal."""
 
 
 @cache

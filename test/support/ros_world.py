@@ -16,7 +16,7 @@ from robot_dyn_id.nodes.runtime.composition import Composition
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, RobotNode
 from support.processes import HANG_S
 
-TICK_S = 0.005
+TICK_S = 0.01
 
 EPOCH = 1_000_000_000_000
 """Time of /clock at the beginning [ns]."""
@@ -49,6 +49,8 @@ class World(Composition):
     LOOK_S = 0.02
 
     def __init__(self) -> None:
+        gc.collect(1)
+        gc.freeze()  # `close` need not search what the tests before have loaded
         super().__init__()
         self.faults_expected = False
         self._ticks = 0

@@ -81,7 +81,7 @@ class Scene(Commander):
     def __init__(self, world, tmp_path, **parameters):
         urdf = tmp_path / "arm.urdf"
         urdf.write_text(ARM)
-        super().__init__(world, urdf, **{**FRICTION, "publish_rate": "200.0", **parameters})
+        super().__init__(world, urdf, **{**FRICTION, "rate": "400.0", "publish_rate": "200.0", **parameters})
         self.parameters = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
         self.efforts_heard = world.heard(Float64MultiArray, "effort_command", SENSOR)
 

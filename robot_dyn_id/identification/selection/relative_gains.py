@@ -201,6 +201,14 @@ class _GainFit:
         known = np.isfinite(found)
         return np.where(known, found, found[known].mean() if known.any() else 0.0)
 
+    @cached_property
+    def products(self) -> tuple[Array, ...]:
+        """Products of each joint's weighted rows without the part that is left out, at gains of 1."""
+        count = self.division.grams.block_count
+        places = [*(part for part in self.division.blocks if part != self.left_out), count, count + 1]
+        pairs = zip(self.division.grams.matrices, self.division.weights.tolist(), strict=True)
+        return tuple(weight**2 * products[places].sum(axis=0) for products, weight in pairs)
+
     def solve(self) -> Array:
         """Logarithms of current per torque of each joint, shape (n,).
 
@@ -235,16 +243,14 @@ class _GainFit:
 
     def _linearize(self, logarithms: Array) -> tuple[float, Array, Array]:
         """Cost of the best bodies for given gains, and the normal equations of the logarithms: right side, matrix."""
-        columns, inertial, count = self.candidate.columns, self.wide.inertial, self.division.grams.block_count
-        places = [*(part for part in self.division.blocks if part != self.left_out), count, count + 1]
-        scaled = self.division.grams.scaled(inertial, np.exp(logarithms))
+        columns, inertial, grams = self.candidate.columns, self.wide.inertial, self.division.grams
         precision = self.candidate.strength * self.wide.pull.precision
         matrix, right = np.diag(precision), precision * self.wide.pull.center
         square = float(precision @ self.wide.pull.center**2)
         rows = []
-        weights = self.division.weights.tolist()
-        for support, products, weight in zip(scaled.supports, scaled.matrices, weights, strict=True):
-            own = weight**2 * products[places].sum(axis=0)
+        for support, products, factor in zip(grams.supports, self.products, np.exp(logarithms).tolist(), strict=True):
+            scale = np.append(np.where(support < inertial, factor, 1.0), 1.0)
+            own = products * scale[:, None] * scale
             matrix[np.ix_(support, support)] += own[:-1, :-1]
             right[support] += own[:-1, -1]
             square += own[-1, -1]
@@ -252,12 +258,12 @@ class _GainFit:
         gram = matrix[np.ix_(columns, columns)]
         size = np.diag(gram)
         gram += np.diag(np.where(size > 0.0, RIDGE * size, 1.0))  # joints without efforts have no equations
-        values = np.zeros(scaled.columns)
+        values = np.zeros(grams.columns)
         values[columns] = np.linalg.solve(gram, right[columns])
-        along = np.zeros((scaled.columns, len(rows)))
+        along = np.zeros((grams.columns, len(rows)))
         residual = self.pull * (self.start - logarithms)
         curvature = self.pull * np.eye(len(rows))
-        for joint, (support, own) in enumerate(zip(scaled.supports, rows, strict=True)):
+        for joint, (support, own) in enumerate(zip(grams.supports, rows, strict=True)):
             bodies = np.where(support < inertial, values[support], 0.0)
             along[support, joint] = own[:-1, :-1] @ bodies
             residual[joint] += bodies @ (own[:-1, -1] - own[:-1, :-1] @ values[support])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import math
 import re
 import signal
 import sys
@@ -66,29 +67,54 @@ def spin(executor: Any, until: Callable[[], bool], timeout: float = float("inf")
     """
     # Slices: an EventsExecutor that spins without a time limit never runs a timer, and neither sees signals.
     end = time.monotonic() + timeout
-    while not until():
-        left = end - time.monotonic()
-        if left <= 0.0:
-            return False
-        _spin_for(executor, min(every, left))
+    with _Alarm(LATE * every) as alarm:
+        while not until():
+            left = end - time.monotonic()
+            if left <= 0.0:
+                return False
+            executor.spin_until_future_complete(alarm.begin_slice(), timeout_sec=min(every, left))
     return True
 
 
-def _spin_for(executor: Any, duration: float) -> None:
-    """Spin, and return also if there is more to do than can be done.
+class _Alarm:
+    """Thread that stops slices of a busy executor, so that they end even if there is more to do than can be done.
 
     An EventsExecutor (rclpy 7 to 9) looks at the time only when nothing waits: under more work than the computer can do
     it would never return, and Ctrl-C would be ignored. A complete future stops it.
     """
-    enough = Future()
-    alarm = threading.Timer(LATE * duration, enough.set_result, (None,))
-    alarm.daemon = True
-    alarm.start()
-    try:
-        executor.spin_until_future_complete(enough, timeout_sec=duration)
-    finally:
-        alarm.cancel()
-        alarm.join()
+
+    def __init__(self, delay: float) -> None:
+        """Begin without a slice.
+
+        Args:
+            delay: time after which a slice is stopped [s]; it can last up to twice as long.
+        """
+        self._delay = delay
+        self._slice = math.inf, Future()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._stop_late_slices, daemon=True)
+
+    def __enter__(self) -> _Alarm:
+        """Begin to look at the slices."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the thread."""
+        self._ended.set()
+        self._thread.join()
+
+    def begin_slice(self) -> Any:
+        """Future that is complete when the slice that begins has lasted too long."""
+        future = Future()
+        self._slice = time.monotonic() + self._delay, future
+        return future
+
+    def _stop_late_slices(self) -> None:
+        while not self._ended.wait(self._delay):
+            due, future = self._slice
+            if time.monotonic() >= due:
+                future.set_result(None)
 
 
 def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:

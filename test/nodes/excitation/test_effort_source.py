@@ -40,7 +40,7 @@ class Cart:
         self.urdf.write_text(ARM)
         write_parameters(self.parameters, altered(identified(), effort={"robot_compensates": (compensates,)}))
         driver = {} if compensates == "none" else {"robot_compensates": f"[{compensates}]"}
-        arm = {"urdf": self.urdf, **FRICTION, **GAINS, **driver, "publish_rate": "200.0"}
+        arm = {"urdf": self.urdf, **FRICTION, **GAINS, **driver, "rate": "400.0", "publish_rate": "200.0"}
         world.keep_time(pace)
         world.add(Simulator, *ros_arguments(**arm))
 
