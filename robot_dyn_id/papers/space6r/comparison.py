@@ -78,7 +78,8 @@ TARGETS = {"cost": 1.001, "speed": 4.0, "map": 0.6, "misfit of map": 1.06, "misf
 PERCENT = 0.0005
 """Half of the last printed digit of a ratio."""
 
-UNPRINTED = "depends on box, start, first mu and lengths of the searches, which are not printed"
+UNPRINTED = "box, start, first mu and lengths of the searches are not printed, and decide it"
+"""Reason why the printed ratios of the methods are not compared."""
 
 
 def list_figures_of_methods(trials: Trials) -> Iterator[Figure]:
@@ -138,7 +139,7 @@ def list_figures_of_claims(trials: Trials, missing: dict[str, str]) -> Iterator[
             name = f"{title}{of} of {HYBRID} over {peer}"
             if peer in trials.outcomes:
                 ratio = trials.ratio(HYBRID, peer, what)
-                yield Figure.from_spread(name, ratio, published=printed, agreement=PERCENT, why=UNPRINTED)
+                yield Figure.from_spread(name, ratio, published=printed, agreement=PERCENT, conditions=UNPRINTED)
             else:
                 yield Figure.not_run(name, missing[peer], published=printed, agreement=PERCENT)
 
