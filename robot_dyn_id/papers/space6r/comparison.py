@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
 
+from robot_dyn_id.estimators.constants.estimates import CONSTANTS_NOT_IDENTIFIED
 from robot_dyn_id.papers.figures import Figure, Spread
 from robot_dyn_id.papers.space6r.network import NETWORKS
 from robot_dyn_id.papers.space6r.trials import (
@@ -94,16 +96,24 @@ def list_figures_of_methods(trials: Trials) -> Iterator[Figure]:
             )
 
 
+def has_all_peaks(outcome: Outcome) -> bool:
+    """Whether `separable` has left out no peak within the noise: with fewer parameters its cost may be higher."""
+    found = () if outcome.estimate is None else outcome.estimate.findings
+    return all(finding.code != CONSTANTS_NOT_IDENTIFIED.code for finding in found)
+
+
 def list_figures_of_goals(trials: Trials) -> Iterator[Figure]:
     """This package next to the paper's PSO-LM."""
     title, worst = f"noise x {trials.level:g}: ", trials.ratio("separable", HYBRID, compute_cost)
     failed = trials.spread(HYBRID, compute_cost).failed
+    whole = np.array([has_all_peaks(outcome) for outcome in trials.outcomes["separable"][: worst.draws]])
+    rest = "" if whole.all() else f"; {worst.values[~whole].max():.5g} in the others, without peaks within the noise"
     yield Figure(
-        f"{title}cost of separable over {HYBRID}, worst draw",
-        float(worst.values.max()),
+        f"{title}cost of separable over {HYBRID}, worst draw with all peaks",
+        float(worst.values[whole].max()) if whole.any() else math.nan,
         better="lower",
-        target=TARGETS["cost"],
-        why=f"median {worst.median:.6g}; {failed} of {worst.draws} runs of {HYBRID} end without convergence",
+        target=TARGETS["cost"] if whole.any() else None,
+        why=f"{np.count_nonzero(whole)} of {worst.draws} draws{rest}; {failed} runs of {HYBRID} do not converge",
     )
     faster = trials.ratio(HYBRID, "separable", measure_seconds)
     yield Figure(
