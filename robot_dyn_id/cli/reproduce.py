@@ -52,6 +52,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         "paper": result.paper,
         "source": result.source,
         "figures": [figure.answer() for figure in result.figures],
+        "verdicts": result.count_verdicts(),
         "notes": list(result.notes),
         "plots": files,
     }

@@ -41,6 +41,24 @@ NOT_RUN: Mapping[str, str] = {
 }
 """Verdict on a figure that was not computed, by what it needs: an extra of the package, or the full extent."""
 
+WORDS = (
+    "reproduced",
+    "beaten",
+    "not reproducible",
+    "other conditions",
+    "undecided",
+    "no difference",
+    "worse",
+    "holds",
+    "at the bound",
+    "does not hold",
+    "shown",
+    "too few draws",
+    "needs --full",
+    "not run",
+)
+"""All verdicts, without what they are followed by."""
+
 _MODULES = {"search": "pymoo", "network": "sklearn"}
 """Module that an extra installs."""
 
@@ -291,8 +309,14 @@ class Reproduction:
     notes: tuple[str, ...] = ()
     drawings: tuple[Drawing, ...] = field(default=(), repr=False)
 
+    def count_verdicts(self) -> dict[str, int]:
+        """Number of figures with each of `WORDS` that occurs, in their order."""
+        verdicts = [figure.verdict for figure in self.figures]
+        counts = {word: sum(verdict.startswith(word) for verdict in verdicts) for word in WORDS}
+        return {word: count for word, count in counts.items() if count}
+
     def table(self) -> list[str]:
-        """Write the figures and notes as lines of text, as the command prints them."""
+        """Write the figures, the number of each verdict and notes as lines of text, as the command prints them."""
         header = ("", "published", "rerun", "ours", "quartiles", "failed", "asked", "verdict")
         rows = [header, *(_row(figure) for figure in self.figures)]
         used = [place for place in range(len(header)) if any(row[place] for row in rows[1:])]
@@ -304,7 +328,8 @@ class Reproduction:
             lines.append(f"{cells[0]:<{widths[0]}}{numbers}  {cells[-1]}")
             if figure is not None and figure.why:
                 lines.append(f"    {figure.why}")
-        return [*lines, *(f"note: {note}" for note in self.notes)]
+        counts = ", ".join(f"{count} {word}" for word, count in self.count_verdicts().items())
+        return [*lines, f"{len(self.figures)} figures: {counts}", *(f"note: {note}" for note in self.notes)]
 
 
 def _row(figure: Figure) -> Sequence[str]:

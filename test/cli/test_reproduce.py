@@ -115,9 +115,10 @@ def test_the_table_has_the_failures_and_the_conditions_in_the_line_of_the_figure
         Figure.from_spread("error", spread, better="lower", target=2.0),
         Figure("angle", 1.0, 2.0, conditions="2 degree motion"),
     )
-    _, header, first, second = Reproduction("planar3r", "somewhere", rows).table()
+    _, header, first, second, counts = Reproduction("planar3r", "somewhere", rows).table()
     assert "failed" in header and "2/20" in first and "<= 2" in first and first.endswith("holds")
     assert second.endswith("other conditions: 2 degree motion") and "rerun" not in header
+    assert counts == "2 figures: 1 other conditions, 1 holds"
 
 
 def test_pages_are_written_from_runs():

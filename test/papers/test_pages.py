@@ -9,7 +9,7 @@ import paper_pages
 import pytest
 
 from robot_dyn_id.papers import PAPERS
-from robot_dyn_id.papers.figures import MIN_DRAWS
+from robot_dyn_id.papers.figures import MIN_DRAWS, WORDS, Figure, Reproduction
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,6 +56,40 @@ def test_nothing_noisy_is_called_beaten_from_few_draws(name):
     for line in PAGES[name].splitlines():
         if line.endswith("  beaten") and (draws := re.search(r" \d+/(\d+) ", line)):
             assert int(draws[1]) >= MIN_DRAWS, line
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_claim_about_a_paper_has_its_reason(name):
+    """A condition, or a line below the figure; what is judged against a limit of this package alone needs none."""
+    claims = {"reproduced", "beaten", "not reproducible", "other conditions", "undecided", "no difference", "worse"}
+    without = [words for words, reason in paper_pages.read_verdicts(PAGES[name]) if words in claims and not reason]
+    assert not without
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_words_of_a_page_are_those_of_its_figures(name):
+    """The line that the run has counted from its figures, and the rows of the table."""
+    words = [word for word, _ in paper_pages.read_verdicts(PAGES[name])]
+    counts = [f"{words.count(word)} {word}" for word in WORDS if word in words]
+    assert f"\n    {len(words)} figures: {', '.join(counts)}\n" in PAGES[name]
+
+
+def test_the_overview_counts_the_words_of_all_pages():
+    assert paper_pages.count_verdicts(PAGES) in (paper_pages.PAGES / "README.md").read_text()
+
+
+def test_a_claim_without_a_reason_is_noticed():
+    figures = (
+        Figure("rank", 9.0, 9.0),
+        Figure("mass", 1.0, 2.0, conditions="simulated"),
+        Figure("error", 1.0, 2.0, "lower", why="of the noise"),
+        Figure("time [s]", 1.0),
+    )
+    result = Reproduction("planar3r", "somewhere", figures, ("a note",))
+    page = paper_pages.page_with(f"{paper_pages.BEGIN}\n{paper_pages.END}", result, "reproduce")
+    found = [("reproduced", False), ("other conditions", True), ("beaten", True), ("shown", False)]
+    assert paper_pages.read_verdicts(page) == found
+    assert result.count_verdicts() == {"reproduced": 1, "beaten": 1, "other conditions": 1, "shown": 1}
 
 
 def test_every_paper_has_its_page_in_the_overview():

@@ -15,6 +15,7 @@ from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import DEFAULT_TERMS, Settings
+from robot_dyn_id.identification.thresholds import Thresholds
 from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.signals.cutoff import CUTOFF_PER_BANDWIDTH
 from robot_dyn_id.signals.stillness import Stillness, find_stillness
@@ -198,6 +199,23 @@ def test_validation_data_at_rest_are_refused_or_reported(robot, clean, reference
     assert evaluation.verdict.word == "good"
     (finding,) = [one for one in evaluation.findings if one.code == "validated_at_rest"]
     assert finding.severity == "info" and finding.message.startswith("x is at rest from 40")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("pull", "code", "word"), [(0.9, "stiction_at_rest", "suspect"), (4.5, "held_out_error", "bad")]
+)
+def test_only_what_friction_carries_at_rest_is_no_error_of_the_model(pull, code, word, robot, reference):
+    """One joint moves, the others are at rest with a torque within, or beyond, their friction of 1 N m."""
+    alone = robot.record(seed=3, duration=40.0, noise=0.1, still=(1, 2))
+    stuck = pull * np.sign(np.sin(2.0 * np.pi * alone.samples.t / 13.0))[:, None] * [0.0, 1.0, 1.0]
+    settings = Settings(thresholds=Thresholds(bad_nrmse=0.05))
+    evaluation = validate([changed(alone, tau=lambda tau: tau + stuck)], reference.parameters, settings)
+    assert evaluation.held_out.moving_nrmse < 0.05 < evaluation.held_out.all_joints_nrmse
+    assert evaluation.verdict.word == word
+    (finding,) = [one for one in evaluation.findings if one.code in ("stiction_at_rest", "held_out_error")]
+    assert finding.code == code
+    assert finding.joints == (robot.joints[1:] if code == "stiction_at_rest" else ())
 
 
 def rests_of(q, t):

@@ -90,6 +90,8 @@ class JointMetrics:
         friction: friction torque at low speed, see `friction_levels`; 0 if not computed.
         load_torque: RMS torque of a point mass of 1 kg at the last link [N m/kg or N/kg]; 0 where the model explains
             too little for its errors to show a payload; NaN if not computed.
+        rest_share: share of the samples in which the joint is at rest, see `REST_SPEED_SHARE`; 0 if not computed.
+        rest_rmse: RMS error in these samples.
     """
 
     name: str
@@ -111,6 +113,14 @@ class JointMetrics:
     rated: float = np.nan
     friction: float = 0.0
     load_torque: float = np.nan
+    rest_share: float = 0.0
+    rest_rmse: float = 0.0
+
+    @property
+    def within_stiction(self) -> bool:
+        """Whether the error at rest is what dry friction can carry, and most of the error."""
+        most = self.rest_share * self.rest_rmse**2 > 0.5 * self.rmse**2
+        return most and self.rest_rmse <= self.friction
 
     @property
     def is_validated(self) -> bool:
@@ -137,6 +147,7 @@ class HeldOut:
         slow: joints that never exceed `MIN_SPEED_SHARE` of the trained speed, each with the share that it reaches.
         outside_of: joints and quantities that are far outside in more than `REPORTED_SHARE` of the samples.
         unconstrained_nrmse: all-joint NRMSE without the bounds of the estimator; None if it has none.
+        moving_nrmse: all-joint NRMSE of the samples in which each joint moves; NaN if not computed.
         apparent_load: point mass at the last link that explains the errors best [kg], RMS over blocks of
             `LOAD_BLOCK_S`, by the joints with a `load_torque`; NaN if not computed.
         spectra: spectra of recorded torques and residuals; None if not computed.
@@ -151,6 +162,7 @@ class HeldOut:
     slow: tuple[tuple[str, float], ...] = ()
     outside_of: tuple[Excess, ...] = ()
     unconstrained_nrmse: float | None = None
+    moving_nrmse: float = np.nan
     apparent_load: float = np.nan
     spectra: TorqueSpectra | None = field(default=None, repr=False)
 
@@ -243,6 +255,9 @@ def compare(
         sums.peak = np.maximum(sums.peak, np.abs(measured).max(axis=1))
         sums.samples += measured.shape[1]
         if trained is not None:
+            slow = np.abs(motion.dq) < REST_SPEED_SHARE * trained.dq_max[:, None]
+            at_rest = (valid & slow).astype(np.float64)
+            sums.add(rest=at_rest, rest_error2=at_rest * error**2, rest_tau2=at_rest * measured**2)
             beyond = flag_far_outside(motion, trained)
             sums.outside = sums.outside + np.sum([*beyond, beyond.any(axis=0)], axis=2)
         sums.fastest = np.maximum(sums.fastest, np.abs(motion.dq).max(axis=1))
@@ -296,6 +311,10 @@ def compute_torque_uncertainty(
     return np.asarray(np.sqrt(total / max(count, 1)))
 
 
+REST_SPEED_SHARE = 0.01
+"""Fraction of the trained peak velocity below which a joint is at rest: dry friction carries any torque within its own,
+which no model predicts."""
+
 MIN_SPEED_SHARE = 0.2
 """Minimum fraction of the trained peak velocity needed to validate inertia and friction."""
 
@@ -327,6 +346,7 @@ def _conclude(
         product = total["product"][j] / n - mean * hat
         correlation = 0.0 if variance <= 0 or spread <= 0 else product / np.sqrt(variance * spread)
         rmse = float(np.sqrt(total["error2"][j] / n))
+        at_rest = total["rest"][j] if "rest" in total else 0.0
         joints.append(
             JointMetrics(
                 name=name,
@@ -346,14 +366,21 @@ def _conclude(
                 detectable=float(detectable[j]),
                 rated=float(known * rated[j]),
                 load_torque=float(load_torque[j]),
+                rest_share=float(at_rest / count[j]),
+                rest_rmse=float(np.sqrt(total["rest_error2"][j] / at_rest)) if at_rest else 0.0,
             )
         )
     power, comparable = max(float(total["tau2"].sum()), 1e-300), float(total["tau2"][known_to_urdf].sum())
     urdf_error = float(np.sqrt(total["urdf2"][known_to_urdf].sum() / comparable)) if comparable else np.nan
+    moving = np.nan
+    if "rest" in total:
+        moved = max(float((total["tau2"] - total["rest_tau2"]).sum()), 1e-300)
+        moving = float(np.sqrt(max((total["error2"] - total["rest_error2"]).sum(), 0.0) / moved))
     return HeldOut(
         joints=tuple(joints),
         all_joints_nrmse=float(np.sqrt(total["error2"].sum() / power)),
         nominal_all_joints_nrmse=urdf_error,
+        moving_nrmse=moving,
         unconstrained_nrmse=float(np.sqrt(total["free2"].sum() / power)) if "free2" in total else None,
         samples=sums.samples,
         outside=0.0,

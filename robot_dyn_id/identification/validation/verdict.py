@@ -31,6 +31,16 @@ HELD_OUT_ERROR = Definition(
     "check signs, gains and terms of the joints with the largest errors, then record again",
 )
 
+STICTION_AT_REST = Definition(
+    "stiction_at_rest",
+    Section.VALIDATION,
+    "warning",
+    "The error on held-out data is above `thresholds.bad_nrmse`, but not where the joints move: most of it is of "
+    "joints at rest, whose dry friction carries any torque within its own.",
+    "validate on a motion of all joints",
+    lowers=dict.fromkeys(MOTION_USES, LIMITED),
+)
+
 NO_BETTER_THAN_CONSTANT = Definition(
     "no_better_than_constant",
     Section.VALIDATION,
@@ -147,10 +157,7 @@ def judge_prediction(held_out: HeldOut, thresholds: Thresholds) -> tuple[Finding
         held_out: metrics.
         thresholds: thresholds of the verdict.
     """
-    findings = []
-    if not held_out.all_joints_nrmse <= thresholds.bad_nrmse:
-        message = f"held-out error of all joints is {held_out.all_joints_nrmse:.1%}, above {thresholds.bad_nrmse:.0%}"
-        findings.append(HELD_OUT_ERROR.found(message))
+    findings = _judge_all_joints(held_out, thresholds)
     missing = [joint.name for joint in held_out.joints if not joint.is_validated]
     if missing:
         message = f"the held-out data have no valid effort of joint {', '.join(missing)}: it is not validated"
@@ -168,9 +175,25 @@ def judge_prediction(held_out: HeldOut, thresholds: Thresholds) -> tuple[Finding
     return (*findings, *_judge_motion(held_out, thresholds))
 
 
+def _judge_all_joints(held_out: HeldOut, thresholds: Thresholds) -> list[Finding]:
+    """Findings about the error of all joints; one that joints at rest make within their friction is not the model's."""
+    if held_out.all_joints_nrmse <= thresholds.bad_nrmse:
+        return []
+    message = f"held-out error of all joints is {held_out.all_joints_nrmse:.1%}, above {thresholds.bad_nrmse:.0%}"
+    stuck = [joint for joint in held_out.joints if joint.within_stiction]
+    if not (stuck and held_out.moving_nrmse <= thresholds.bad_nrmse):
+        return [HELD_OUT_ERROR.found(message)]
+    shares = format_shares([(joint.name, joint.rest_share) for joint in stuck])
+    message += (
+        f", but {held_out.moving_nrmse:.1%} where the joints move; at rest, where dry friction carries any torque "
+        f"within its own: {shares} of the samples"
+    )
+    return [STICTION_AT_REST.found(message, [joint.name for joint in stuck])]
+
+
 def _judge_joint(joint: JointMetrics, carries: bool, thresholds: Thresholds) -> list[Finding]:
     """Findings about one joint; `carries`: whether its share of the torque is considerable."""
-    if carries and not joint.nrmse < joint.constant_nrmse:
+    if carries and not (joint.nrmse < joint.constant_nrmse or joint.within_stiction):
         message = f"joint {joint.name}: the prediction is not better than a constant"
         return [NO_BETTER_THAN_CONSTANT.found(message, [joint.name])]
     # little torque, all of it noise and friction, gives large ratios: what matters then is the error in N m

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
 
+from robot_dyn_id.estimators.constants.estimates import CONSTANTS_NOT_IDENTIFIED
 from robot_dyn_id.papers.figures import Figure, Spread
 from robot_dyn_id.papers.space6r.network import NETWORKS
 from robot_dyn_id.papers.space6r.trials import (
@@ -78,7 +80,8 @@ TARGETS = {"cost": 1.001, "speed": 4.0, "map": 0.6, "misfit of map": 1.06, "misf
 PERCENT = 0.0005
 """Half of the last printed digit of a ratio."""
 
-UNPRINTED = "depends on box, start, first mu and lengths of the searches, which are not printed"
+UNPRINTED = "box, start, first mu and lengths of the searches are not printed, and decide it"
+"""Reason why the printed ratios of the methods are not compared."""
 
 
 def list_figures_of_methods(trials: Trials) -> Iterator[Figure]:
@@ -93,16 +96,24 @@ def list_figures_of_methods(trials: Trials) -> Iterator[Figure]:
             )
 
 
+def has_all_peaks(outcome: Outcome) -> bool:
+    """Whether `separable` has left out no peak within the noise: with fewer parameters its cost may be higher."""
+    found = () if outcome.estimate is None else outcome.estimate.findings
+    return all(finding.code != CONSTANTS_NOT_IDENTIFIED.code for finding in found)
+
+
 def list_figures_of_goals(trials: Trials) -> Iterator[Figure]:
     """This package next to the paper's PSO-LM."""
     title, worst = f"noise x {trials.level:g}: ", trials.ratio("separable", HYBRID, compute_cost)
     failed = trials.spread(HYBRID, compute_cost).failed
+    whole = np.array([has_all_peaks(outcome) for outcome in trials.outcomes["separable"][: worst.draws]])
+    rest = "" if whole.all() else f"; {worst.values[~whole].max():.5g} in the others, without peaks within the noise"
     yield Figure(
-        f"{title}cost of separable over {HYBRID}, worst draw",
-        float(worst.values.max()),
+        f"{title}cost of separable over {HYBRID}, worst draw with all peaks",
+        float(worst.values[whole].max()) if whole.any() else math.nan,
         better="lower",
-        target=TARGETS["cost"],
-        why=f"median {worst.median:.6g}; {failed} of {worst.draws} runs of {HYBRID} end without convergence",
+        target=TARGETS["cost"] if whole.any() else None,
+        why=f"{np.count_nonzero(whole)} of {worst.draws} draws{rest}; {failed} runs of {HYBRID} do not converge",
     )
     faster = trials.ratio(HYBRID, "separable", measure_seconds)
     yield Figure(
@@ -138,7 +149,7 @@ def list_figures_of_claims(trials: Trials, missing: dict[str, str]) -> Iterator[
             name = f"{title}{of} of {HYBRID} over {peer}"
             if peer in trials.outcomes:
                 ratio = trials.ratio(HYBRID, peer, what)
-                yield Figure.from_spread(name, ratio, published=printed, agreement=PERCENT, why=UNPRINTED)
+                yield Figure.from_spread(name, ratio, published=printed, agreement=PERCENT, conditions=UNPRINTED)
             else:
                 yield Figure.not_run(name, missing[peer], published=printed, agreement=PERCENT)
 

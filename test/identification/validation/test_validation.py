@@ -131,6 +131,21 @@ def test_joints_that_are_slow_compared_with_their_training_are_reported(recordin
     assert (name, share) == (ROBOT.joints[1], pytest.approx(1 / 5.1))
 
 
+def test_the_error_at_rest_is_that_of_slow_samples(recording):
+    trained = replace(trials_of(recording).ranges, dq_max=np.array([20.0, 30.0, 40.0]))
+    held_out = compared(recording, 0.9 * ROBOT.base_values, trained)
+    measured, _, motion = joined(recording)
+    error = ROBOT.regressor.torque(motion, 0.9 * ROBOT.base_values, ROBOT.base.independent) - measured
+    rest = np.abs(motion.dq) < 0.01 * trained.dq_max[:, None]
+    assert rest.any(axis=1).all() and not rest.all(axis=1).any()
+    for joint, own, slow in zip(held_out.joints, error, rest, strict=True):
+        assert joint.rest_share == pytest.approx(slow.mean())
+        assert joint.rest_rmse == pytest.approx(rms(own[slow]))
+    assert held_out.moving_nrmse == pytest.approx(rms(error[~rest]) / rms(measured[~rest]))
+    unknown = compared(recording)
+    assert np.isnan(unknown.moving_nrmse) and not any(joint.rest_share for joint in unknown.joints)
+
+
 def test_zero_torque_gives_finite_metrics(recording):
     held_out = compared(changed(recording, tau=lambda tau: 0.0 * tau))
     assert all(np.isfinite(joint.nrmse) and joint.correlation == 0.0 for joint in held_out.joints)
@@ -141,6 +156,10 @@ GOOD = JointMetrics("a", "N m", False, 10.0, 0.5, 0.05, 0.99, 1.0, 0.4, 0.06, 0.
 SMALL = replace(GOOD, name="b", rms=0.1, rmse=0.005)
 HELD_OUT = HeldOut((GOOD, SMALL), 0.05, 0.3, 1000, 0.0)
 
+
+AT_REST = replace(GOOD, rest_share=0.7, rest_rmse=0.55, friction=0.6)
+STUCK = HeldOut((AT_REST, SMALL), 0.31, 1.0, 1000, 0.0, moving_nrmse=0.05)
+"""A joint at rest in most of the samples, whose error there is within its friction, and most of its error."""
 
 FAILED = CrossCheck(1e-3, 0.0, 0.0, 0.0, 10, 10, 100)
 
@@ -171,6 +190,31 @@ RULES = {
         "error",
         (),
         {"held_out": with_joints(GOOD, SMALL, all_joints_nrmse=0.31, nominal_all_joints_nrmse=1.0)},
+    ),
+    "all joints, at rest within the friction": ("stiction_at_rest", "warning", ("a",), {"held_out": STUCK}),
+    "all joints, at rest and in motion": (
+        "held_out_error",
+        "error",
+        (),
+        {"held_out": replace(STUCK, moving_nrmse=0.31)},
+    ),
+    "all joints, at rest beyond the friction": (
+        "held_out_error",
+        "error",
+        (),
+        {"held_out": replace(STUCK, joints=(replace(AT_REST, friction=0.5), SMALL))},
+    ),
+    "all joints, seldom at rest": (
+        "held_out_error",
+        "error",
+        (),
+        {"held_out": replace(STUCK, joints=(replace(AT_REST, rest_share=0.3), SMALL))},
+    ),
+    "constant, at rest within the friction": (
+        "joint_not_identifiable",
+        "info",
+        ("a",),
+        {"held_out": with_joints(replace(AT_REST, nrmse=0.8), SMALL)},
     ),
     "not a number": ("held_out_error", "error", (), {"held_out": with_joints(GOOD, all_joints_nrmse=float("nan"))}),
     "constant": (
