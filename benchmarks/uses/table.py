@@ -38,7 +38,8 @@ HEAD = """# Uses, done
 Written by `python -m uses`. Each arm has masses up to 15 % off its URDF, and friction and drives that no model of the
 package describes exactly. It is identified by the plain command from recordings of eleven qualities. The model is then
 used on the true arm, which Pinocchio simulates with the same friction, 18-bit encoders and a controller of 500 Hz, or
-on further recordings of it. No threshold was chosen from these runs.
+on further recordings of it. No threshold was chosen from these runs. That an inertia that is uncertain limits computed
+torque, and does not exclude it, was decided after those of seed 0.
 """
 
 
