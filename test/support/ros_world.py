@@ -49,8 +49,6 @@ class World(Composition):
     LOOK_S = 0.02
 
     def __init__(self) -> None:
-        gc.collect(1)
-        gc.freeze()  # `close` need not search what the tests before have loaded
         super().__init__()
         self.faults_expected = False
         self._ticks = 0
