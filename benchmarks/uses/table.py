@@ -33,7 +33,7 @@ DEFINITIONS = {
 }
 """Success of each use."""
 
-HEAD = """# Uses, done
+HEAD = """# Uses, done: seed {seeds}
 
 Written by `python -m uses`. Each arm has masses up to 15 % off its URDF, and friction and drives that no model of the
 package describes exactly. It is identified by the plain command from recordings of eleven qualities. The model is then
@@ -47,7 +47,16 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Successes of each use by its answer, and the cases in which an answer was wrong."""
     head = f"| use | {' | '.join(ANSWERS)} |"
     definitions = [f"| {use} | {text} |" for use, text in DEFINITIONS.items()]
-    first = [HEAD, "| use | succeeds if |", "|---|---|", *definitions, "", "Successes of each answer:", ""]
+    seeds = ", ".join(str(seed) for seed in sorted({row["seed"] for row in rows}))
+    first = [
+        HEAD.format(seeds=seeds),
+        "| use | succeeds if |",
+        "|---|---|",
+        *definitions,
+        "",
+        "Successes of each answer:",
+        "",
+    ]
     lines = [*first, head, "|---" * (1 + len(ANSWERS)) + "|"]
     totals = {answer: [0, 0] for answer in ANSWERS}
     for use in USES:

@@ -10,7 +10,6 @@ from functools import partial
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.data.corrected import as_corrected
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.data.resampling import interpolate_linear
 from robot_dyn_id.data.wrench import WrenchRecording
@@ -19,6 +18,7 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.diagnosis.channel_faults import find_saturation
 from robot_dyn_id.identification.diagnosis.health import LEAST_TRAVEL_M, LEAST_TURN_RAD
+from robot_dyn_id.identification.diagnosis.positions import correct_motion
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.chain import ALL, CENTROIDAL, find_centroidal_frames, find_joint_frames, move_chain
 from robot_dyn_id.loads.chain_estimate import ChainEstimate, check_frames
@@ -202,7 +202,7 @@ def identify_recorded_chain(
     rest = find_stillness(joints, model.joint_names)
     if not rest.moves:
         raise still
-    whole, signals = as_corrected(joints), replace(settings.signals, period=0.0)
+    (whole, jumps), signals = correct_motion(joints, model), replace(settings.signals, period=0.0)
     moving = whole.select(replace(whole.excerpt, without=rest.spans))
     trials = FilteredTrials.from_recordings([moving], model.joint_names, {}, signals, need_effort=False)
     travel = trials.ranges.q_max - trials.ranges.q_min
@@ -235,7 +235,7 @@ def identify_recorded_chain(
         check_frames(problem, every, precision)
     estimate = identify_from_sensors(problem, columns, precision)
     _check_sign(estimate, sensors)
-    places, findings = tuple(one.name for one in sensors), report_rest_left_out([moving])
+    places, findings = tuple(one.name for one in sensors), (*jumps, *report_rest_left_out([moving]))
     return IdentifiedChain(model.body_names, frames, estimate, places, findings)
 
 

@@ -79,6 +79,28 @@ def test_long_rest_does_not_outweigh_the_motion():
     assert len(errors) >= 9 and np.sqrt(np.mean(np.square(errors))) < 2.0
 
 
+def test_failed_reads_of_the_encoders_change_no_body():
+    recording = ROBOT.record(seed=3, rate=100.0, duration=20.0, velocity=0.0)
+    t = recording.samples.t
+    motion = Motion(*draw_random_fourier(ROBOT.model, 3).evaluate(t)[:3])
+    first = simulate_chain(ROBOT.model, motion, find_joint_frames(ROBOT.model))[0]
+    own = np.concatenate([np.einsum("jin,jn->in", first.rotation, part) for part in np.split(first.wrench, 2)])
+    noise = 1e-3 * np.random.default_rng(0).normal(size=own.shape)
+    sensor = RecordedSensor.in_hinge(ROBOT.model, 0, WrenchRecording("base", t, own + noise))
+    failed = motion.q.T.copy()
+    failed[[300, 901, 1502]] = -np.pi
+    sound, damaged = (
+        identify_recorded_chain(
+            ArrayRecording("arm", ROBOT.joints, Chunk(t, q, None, None)), [sensor], ROBOT.model, Settings(), True
+        )
+        for q in (motion.q.T, failed)
+    )
+    assert [one.code for one in damaged.findings] == ["encoder_spikes"]
+    shown = np.isfinite(sound.estimate.values)
+    errors = (damaged.estimate.values - sound.estimate.values)[shown] / sound.estimate.standard_deviations[shown]
+    assert shown.sum() >= 9 and np.abs(errors).max() < 1.0
+
+
 def test_gaps_of_the_sensor_are_not_interpolated():
     """A second without readings, twice, in which the arm moves on."""
     exact, t = ROBOT.record(seed=3, rate=100.0, duration=30.0, velocity=0.0), np.arange(3000) / 100.0

@@ -163,6 +163,10 @@ class ObservedPositions:
     ranges: Array
     ordinary: Array
 
+    def correct(self, recording: Corrected) -> Corrected:
+        """The recording without the faults."""
+        return recording.corrected(self.faults) if self.faults else recording
+
 
 @dataclass
 class _LargestSteps:
@@ -325,7 +329,7 @@ def correct_motion(recording: Recording, model: RobotModel) -> tuple[Corrected, 
     corrected, observer = as_corrected(recording), PositionObserver(recording.source, model)
     observe(corrected.complete, model.joint_names, observer)
     found = observer.conclude()
-    return corrected.corrected(found.faults) if found.faults else corrected, found.findings
+    return found.correct(corrected), found.findings
 
 
 @dataclass(frozen=True)

@@ -77,10 +77,7 @@ def correct_positions(recordings: Sequence[Corrected]) -> tuple[list[Corrected],
         The recordings, and findings about them.
     """
     found = [observation_of(recording).positions for recording in recordings]
-    corrected = [
-        recording.corrected(one.faults) if one.faults else recording
-        for recording, one in zip(recordings, found, strict=True)
-    ]
+    corrected = [one.correct(recording) for recording, one in zip(recordings, found, strict=True)]
     return corrected, tuple(finding for one in found for finding in one.findings)
 
 
