@@ -7,7 +7,6 @@ Every result is a line of the record, and a run continues where the last one end
 """
 
 import argparse
-import json
 import math
 import os
 import sys
@@ -19,6 +18,7 @@ from pathlib import Path
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
+from measuring import append_row, read_rows
 from separable import ARMS, load_arm
 
 from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
@@ -224,7 +224,7 @@ def draw_efficient(arm, recipe, motions, subset):
 
 def run(record):
     """Append the rows that the record lacks."""
-    known = {(line["arm"], line["recipe"], line["row"]) for line in read(record)}
+    known = {(line["arm"], line["recipe"], line["row"]) for line in read_rows(record)}
     for arm in ARMS:
         rows = [(arm, recipe, row) for recipe, given in RECIPES.items() for row in ("ours", *given.bounds)]
         lacking = [one for one in rows if one not in known]
@@ -234,9 +234,8 @@ def run(record):
                 draws = [identify_draw(arm, recipe, motions, seed) for seed in range(DRAWS)]
             else:
                 draws = draw_efficient(arm, recipe, motions, RECIPES[recipe].bounds[row])
-            with record.open("a") as file:
-                for draw in draws:
-                    file.write(json.dumps({"arm": arm, "recipe": recipe, "row": row} | draw) + "\n")
+            for draw in draws:
+                append_row(record, {"arm": arm, "recipe": recipe, "row": row} | draw)
             print(arm, recipe, row, file=sys.stderr)
 
 
@@ -247,11 +246,6 @@ def compute_own_torques(arm):
     q, _, ddq, _ = draw_held_out(arm).evaluate(sample_times(HELD_OUT_S, OVERVIEW.rate))
     inertia = np.diagonal(dynamics.mass_matrix(q.T), axis1=1, axis2=2).T
     return [float(np.sqrt(np.mean((m * a) ** 2))) for m, a in zip(inertia, ddq, strict=True)]
-
-
-def read(record):
-    """Results so far."""
-    return [json.loads(line) for line in record.read_text().splitlines()] if record.is_file() else []
 
 
 HEAD = f"""# Forward dynamics of five arms
@@ -318,7 +312,7 @@ def main():
     parser.add_argument("--table", type=Path, default=Path(__file__).with_suffix(".md"))
     options = parser.parse_args()
     run(options.record)
-    options.table.write_text(table(read(options.record)))
+    options.table.write_text(table(read_rows(options.record)))
 
 
 if __name__ == "__main__":
