@@ -510,7 +510,7 @@ def test_a_stop_succeeds_only_when_joint_states_show_rest(world, monkeypatch):
     stamp = cell.follower.received[-1][1].header.stamp
     assert (stamp.sec, stamp.nanosec) == (0, 0)
     cell.follower.speak = False
-    world.wait(TIMEOUT_S)
+    world.until(lambda: "no joint states for" in cell.reason, what="silence")
     answer = cell.call("stop")
     assert not answer.success and "no joint states for" in answer.message
 
