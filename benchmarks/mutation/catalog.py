@@ -434,7 +434,8 @@ def _clipped(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
     return _case(bench, trial.recording(bench.robot, tau=tau + effect(size)), joints=[joint], size=f"at {1 - size:.0%}")
 
 
-@_fault("effort of coarse resolution", "effort_coarse", sized=True)
+# Of the coarsest resolution an effort has one value all the time.
+@_fault("effort of coarse resolution", "effort_coarse", "effort_constant", sized=True)
 def _coarse_effort(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
     trial = bench.record()
     joint = int(rng.integers(len(bench.noise)))

@@ -79,6 +79,10 @@ for the parameters of these arms, short enough for hundreds of cases."""
 EFFORT_SHARE = 0.8
 """Largest share of the effort limits that a motion uses."""
 
+BACK_SHARE, MOST_DRAWS = 0.1, 20
+"""Least share of each joint's travel in the direction in which it travels less, of a motion that is long enough for
+it, and motions that are drawn for that: slow arms make few moves, and one that turns no joint back is a fault."""
+
 
 def find_arm(name: str) -> Arm:
     """An arm by its name."""
@@ -287,6 +291,10 @@ class Bench:
         count = round(recipe.duration * self.rate)
         t = np.arange(count + 2 * round(recipe.rest * self.rate)) / self.rate
         motion = self._draw_motion(rng, t, recipe)
+        for _ in range(MOST_DRAWS):
+            if recipe.duration < DURATION_S or _turns_back(motion):
+                break
+            motion = self._draw_motion(rng, t, recipe)
         if len(recipe.one_way):
             motion = _forward_only(motion, t, recipe.one_way, self.name, rng)
         if recipe.take:
@@ -336,6 +344,12 @@ class Bench:
         velocity = motion.dq + 3e-3 * rng.normal(size=(n, count)) if recorded else None
         stamps = t + np.clip(0.02 / self.rate * rng.normal(size=count), -0.2 / self.rate, 0.2 / self.rate)
         return Trial(t, motion, gravity, inertial, friction, noise, reading, velocity, stamps)
+
+
+def _turns_back(motion: Motion) -> bool:
+    """Whether every joint travels both ways."""
+    forward, travel = np.maximum(motion.dq, 0.0).sum(axis=1), np.abs(motion.dq).sum(axis=1)
+    return bool((np.minimum(forward, travel - forward) >= BACK_SHARE * travel).all())
 
 
 def presliding(q: Array, shares: Array) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.findings import Definition, Finding, Section, Severity
+from robot_dyn_id.identification.diagnosis.directions import flag_one_way
 from robot_dyn_id.identification.diagnosis.gain_factors import GainFactor, estimate_gain_factors
 from robot_dyn_id.identification.diagnosis.health import AMPERES_RATIO, EFFORT_IN_AMPERES, EFFORT_SIGN
 from robot_dyn_id.identification.diagnosis.hypotheses import (
@@ -399,9 +400,12 @@ def _drives(samples: MotionSamples, model: RobotModel, fit: RigidFit) -> bool:
 def _report_driving(
     scales: ScaleProfile, factors: WeightFactors, samples: MotionSamples, model: RobotModel, fit: RigidFit
 ) -> tuple[Finding, ...]:
-    """Finding about joints without weight whose friction drives them: the effort has the opposite sign."""
+    """Finding about joints without weight whose friction drives them: the effort has the opposite sign.
+
+    Where a joint never turns back, its friction could be a constant effort.
+    """
     directions, shares = find_friction_directions(samples, model, fit.values)
-    unverified = ~((scales.sharpness() > VERIFIED_LOSS) | factors.confirmed)
+    unverified = ~((scales.sharpness() > VERIFIED_LOSS) | factors.confirmed | flag_one_way(samples.motion.dq))
     driving = unverified & (directions < -DRIVING_DIRECTION) & (shares > DRIVING_SHARE)
     if not driving.any():
         return ()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.uses import LIMITED, MOTION_USES
 
@@ -36,15 +36,24 @@ def examine_directions(names: Sequence[str], q: Array, segment: Integers) -> tup
         segment: number of the uninterrupted segment of each sample, shape (N,).
     """
     steps = np.diff(q, axis=1)[:, np.diff(segment) == 0]
-    forward, travel = np.maximum(steps, 0.0).sum(axis=1), np.abs(steps).sum(axis=1)
-    share = np.maximum(forward, travel - forward) / np.maximum(travel, 1e-300)
+    travel = np.abs(steps).sum(axis=1)
     joints = [
         name
-        for name, one, length in zip(names, share, travel, strict=True)
-        if one > ONE_WAY_SHARE and length > LEAST_TRAVEL
+        for name, one_way, length in zip(names, flag_one_way(steps), travel, strict=True)
+        if one_way and length > LEAST_TRAVEL
     ]
     if not joints:
         return ()
     moves = "moves" if len(joints) == 1 else "move"
     message = f"{', '.join(joints)} {moves} in one direction only: friction is not separable from a constant effort"
     return (ONE_WAY_MOTION.found(message, joints),)
+
+
+def flag_one_way(steps: Array) -> Mask:
+    """Joints that move in one direction only, shape (n,).
+
+    Args:
+        steps: changes of the positions, or velocities at a constant rate, shape (n, N).
+    """
+    forward, travel = np.maximum(steps, 0.0).sum(axis=1), np.abs(steps).sum(axis=1)
+    return np.asarray(np.maximum(forward, travel - forward) > ONE_WAY_SHARE * travel)

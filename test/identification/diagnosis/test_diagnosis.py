@@ -7,10 +7,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from scipy.integrate import cumulative_trapezoid
 from support.robots import URDFS, joint, urdf
 from support.simulated import LIFT, Simulated, changed
 
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.identification.diagnosis.diagnosis import compute_angle_between, diagnose, examine_lengths
 from robot_dyn_id.identification.diagnosis.gain_factors import estimate_gain_factors
 from robot_dyn_id.identification.diagnosis.hypotheses import Exchange, GravityFits
@@ -208,14 +210,22 @@ def test_gravity_that_is_not_configured_is_found(robot, samples):
     diagnose(samples, bare)
 
 
-def weightless_joint(robot):
+def weightless_joint(robot, *, one_way=False):
     """Samples and model of an arm whose last joint turns about its own symmetry axis: only friction is in its effort."""
     masses = robot.model.inertial_parameters.copy()
     masses[30:] = [0.1, 0.0, 0, 0, 1e-5, 0, 1e-5, 0, 0, 1e-5]
     light = Simulated(ARM)
     light.parameters[:40] = masses
-    samples = samples_of(light.record(duration=30.0, noise=0.05), light.joints)
-    return samples, replace(light.model, inertial_parameters=masses)
+    recording = light.record(duration=30.0, noise=0.05)
+    if one_way:
+        t = recording.samples.t
+        q, dq, ddq = (np.array(values) for values in draw_random_fourier(light.model, 1).evaluate(t)[:3])
+        dq[3], ddq[3] = np.abs(dq[3]), np.sign(dq[3]) * ddq[3]
+        q[3] = cumulative_trapezoid(dq[3], t, initial=0.0)
+        tau = light.regressor.torque(Motion(q, dq, ddq), light.parameters)
+        tau += np.random.default_rng(0).normal(0.0, 0.05, tau.shape)
+        recording = changed(recording, q=q.T, dq=dq.T, tau=tau.T)
+    return samples_of(recording, light.joints), replace(light.model, inertial_parameters=masses)
 
 
 def test_a_gain_that_nothing_checks_is_reported(robot):
@@ -228,6 +238,13 @@ def test_friction_that_drives_a_joint_without_weight_shows_its_sign(robot):
     samples, model = weightless_joint(robot)
     turned = replace(samples, tau=samples.tau * np.array([1.0, 1.0, 1.0, -1.0])[:, None])
     assert codes(turned, model) == [("effort_sign", "error", ("roll",))]
+
+
+def test_friction_of_a_joint_that_never_turns_back_shows_no_sign(robot):
+    """It could be a constant effort of the other sign."""
+    samples, model = weightless_joint(robot, one_way=True)
+    zero = replace(samples, tau=samples.tau * np.array([1.0, 1.0, 1.0, -1.0])[:, None])
+    assert "effort_sign" not in {code for code, *_ in codes(zero, model)}
 
 
 @pytest.mark.parametrize("channels", ["efforts", "positions"])
