@@ -63,8 +63,8 @@ URDF_CONTRADICTED = Definition(
     Section.HEALTH,
     "error",
     "The weight in the efforts of several joints differs from that of the URDF's own masses by more than a factor "
-    "of two, and no bodies on the axes of the URDF explain the effort of a joint: the URDF describes another "
-    "robot. Information where bodies on its axes explain the efforts, but their weight differs as much, or on all "
+    "of two, and no bodies on the axes of the URDF explain the effort of a joint, or no correction of the recording "
+    "gives the weight of all of them its sign: the URDF describes another robot. Information where bodies on its axes explain the efforts, but their weight differs as much, or on all "
     "loaded joints by more than 1.5: its masses are placeholders or another robot's, or all gains are wrong. A "
     "warning where the ratio is nearly the same on all loaded joints (information from 1.2 to 1.3): unit or gain "
     "of all efforts may be wrong, which nothing but these masses could show. Beyond a factor of three on all of "
@@ -295,7 +295,7 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
         contradicted, doubts = _report_contradicted(factors, present, rows, model)
         found = _report_driving(scales, factors, samples, model, present) or _report_gains(gains, factors, model)
         return EffortDiagnosis((*contradicted, *found, *_report_unverified(scales, gains, factors, model)), doubts)
-    contradicted, doubts = _report_contradicted(*_examine_corrected(explained), explained.model)
+    contradicted, doubts = _report_contradicted(*_examine_corrected(explained), explained.model, corrected=True)
     found = (explained.finding,)
     if explained.finding.severity == "warning" and explained.finding.code == "gain_inconsistent":
         found = _report_gains(gains, factors, model) or found
@@ -309,13 +309,21 @@ def _examine_corrected(explained: ExplainedRecording) -> tuple[WeightFactors, Ri
 
 
 def _report_contradicted(
-    factors: WeightFactors, fit: RigidFit, rows: RigidRows, model: RobotModel
+    factors: WeightFactors, fit: RigidFit, rows: RigidRows, model: RobotModel, *, corrected: bool = False
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """Findings about a URDF whose weight differs from that in the efforts, and doubts about the scale of all efforts.
 
     A finding is an error where in addition no bodies on the URDF's axes explain the effort of a joint that carries
-    weight. Efforts with hardly any of the URDF's weight are currents or external torques, which have findings of their
-    own. For doubts see `EffortDiagnosis`.
+    weight, or where a recording that a hypothesis corrects still has the weight of a joint with the opposite sign:
+    the hypothesis is not the cause. Efforts with hardly any of the URDF's weight are currents or external torques,
+    which have findings of their own. For doubts see `EffortDiagnosis`.
+
+    Args:
+        factors: weight in the efforts.
+        fit: fit with free bodies.
+        rows: its rows.
+        model: the robot.
+        corrected: whether a hypothesis has corrected the recording.
     """
     if factors.weightless or has_placeholder_masses(model):
         return (), ()
@@ -349,6 +357,9 @@ def _report_contradicted(
     if many and unexplained.any():
         message += f", and no bodies on its axes explain the effort of {', '.join(_names(model, unexplained))}"
         return (URDF_CONTRADICTED.found(message, _names(model, contradicted | unexplained)),), ()
+    if corrected and many and (factors.factors[several] < 0.0).any():
+        message += ", with the correction that fits best: that is not the cause"
+        return (URDF_CONTRADICTED.found(message, names),), ()
     if beyond:
         median = float(np.median(every))
         message += f": efforts are {median:.2g} times the torques, or the masses {1.0 / median:.2g} times the real ones"

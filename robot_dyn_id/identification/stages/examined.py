@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.dynamics.compensation import check_compensations
 from robot_dyn_id.dynamics.prior import check_prior_robot
 from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, UnsafeDataError
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.diagnosis.agreement import measure_nominal_agreement
 from robot_dyn_id.identification.diagnosis.diagnosis import diagnose, examine_lengths
@@ -100,7 +101,8 @@ class Examined:
         _refuse_short(diagnosis.findings, settings.ignore, trials)
         currents = read.as_currents((*diagnosis.findings, *diagnosis.doubts))
         if currents is not None:
-            return cls.from_read(currents, progress)
+            with suppress(UnsafeDataError):  # they contradict the robot as currents, too: one fault has one name
+                return cls.from_read(currents, progress)
         explained = _refuse_unless_predicted(diagnosis.findings, trials, model, settings)
         found += explained
         found += overrule(diagnosis.doubts, settings.ignore)
