@@ -19,16 +19,24 @@ def measure_distances(position, other, wraps):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def compare_positions(position, before, anchor, wraps, reach, distance):  # type: ignore[no-untyped-def]
+def compare_positions(  # type: ignore[no-untyped-def]
+    position, before, anchor, wraps, speed, most, distance, passed
+):
     """Compare a configuration with two earlier ones, all of shape (n,).
 
-    reach: ways that the joints can have gone since the one before, shape (n,).
-    distance: way by which a joint must have left the anchor.
+    wraps: joints whose distances are those modulo full turns, shape (n,).
+    speed: limits of the velocities, shape (n,).
+    most: largest magnitude of positions.
+    distance: way that noise explains.
+    passed: time since the configuration before [s].
 
-    Returns whether a joint has left the anchor, and whether all are within their reach of the one before.
+    Returns whether no magnitude is too large or NaN, whether a joint has left the anchor by more than noise, and
+    whether all can have come from the configuration before.
     """
+    plausible = np.all(np.abs(position) <= most)
     left = np.any(np.abs(measure_distances(position, anchor, wraps)) > distance)
-    return left, np.all(np.abs(measure_distances(position, before, wraps)) <= reach)
+    follows = np.all(np.abs(measure_distances(position, before, wraps)) <= distance + speed * passed)
+    return plausible, left, follows
 
 
 @compiled

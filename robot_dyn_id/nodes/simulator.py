@@ -24,6 +24,7 @@ from robot_dyn_id.model.urdf import RobotDescription, find_root_link
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import read_trajectory_points
 from robot_dyn_id.nodes.runtime.diagnostics import OK, STALE, WARN
+from robot_dyn_id.nodes.runtime.pacing import PacedCall
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface, RobotNode
 from robot_dyn_id.nodes.simulated_controller import ACTION_TYPE, STATE_TYPE, WITHOUT_ACTION, SimulatedController
 from robot_dyn_id.nodes.simulator_settings import PARAMETERS, SimulatorSettings
@@ -279,7 +280,7 @@ class Simulator(RobotNode):
         self._report()
         factor = self.settings.factor
         period = max(SHORTEST_PERIOD_S, 1.0 / (self.settings.rate * factor)) if factor > 0.0 else SHORTEST_PERIOD_S
-        self._timer = self.create_timer(period, self._run, clock=self.steady)
+        self.paced_call = PacedCall(period, self.guarded(self._run))
 
     def _offer_controller(self, robot: SimulatedRobot) -> None:
         """Offer the action and the state topic of the trajectory controller, where control_msgs can be loaded."""
@@ -296,11 +297,7 @@ class Simulator(RobotNode):
     # --- time
 
     def _run(self) -> None:
-        """Do the ticks that are due.
-
-        The timer is never reset: an EventsExecutor (rclpy 7 to 9) would then call it once more for each reset, without
-        an end, and hardly anything else.
-        """
+        """Do the ticks that are due."""
         begin = time.monotonic()
         try:
             if self.settings.factor == 0.0:
@@ -314,7 +311,7 @@ class Simulator(RobotNode):
                     self._tick()
         except InputError as error:  # a robot that broke down moves no more
             self.end = error
-            self._timer.cancel()
+            self.paced_call = None
 
     def _tick(self) -> None:
         robot = self._robot
@@ -348,12 +345,11 @@ class Simulator(RobotNode):
 
     def _publish_controller(self, interfaces: SimulatedController, number: int, state: tuple[Array, ...]) -> None:
         """Publish the state of the trajectory controller and feedback of its goal, if they are due."""
-        for ticks, publish in (
-            (self._state_ticks, interfaces.publish),
-            (self._feedback_ticks, interfaces.feed_back),
-        ):
-            if ticks and number % ticks == 0:
-                publish(self._stamp, number / self.settings.rate, state[0], state[1])
+        present = number / self.settings.rate, state[0], state[1]
+        if self._state_ticks and number % self._state_ticks == 0:
+            interfaces.publish(self._stamp, *present)
+        if number % self._feedback_ticks == 0:
+            interfaces.feed_back(self._stamp, *present)
 
     def _end_trajectory(self, end: TrajectoryEnd) -> None:
         """Report the end of a trajectory, and end its goal."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.excitation.execution.guard import MIN_VIOLATIONS, Guard, GuardThresholds
 from robot_dyn_id.excitation.limits import REST_SPEED, MotionLimits
 from robot_dyn_id.kernels.joint_states import compare_positions, measure_distances
@@ -66,9 +66,10 @@ class Feedback:
         efforts = ["N" if prismatic else "N m" for prismatic in limits.prismatic]
         self._velocity_guard = Guard("velocity", names, speeds, thresholds.velocity, patience)
         self._effort_guard = Guard("effort", names, efforts, thresholds.effort, patience)
+        self._speed = np.array(limits.velocity, dtype=np.float64)
         self._wraps = ~(limits.prismatic | np.isfinite(limits.hard_lower) | np.isfinite(limits.hard_upper))
         self._names: Sequence[str] = ()
-        self._places = np.arange(len(names))
+        self._places: Integers | slice = slice(None)
         self.broken, self.late = "", False
         self._stamp = 0.0
         self._frozen = False
@@ -114,7 +115,8 @@ class Feedback:
             if twice is not None:
                 self.broken = f"joint states name {twice} twice"
                 return
-            self._names, self._places = list(names), np.array([known[name] for name in self._limits.joint_names])
+            self._names, places = list(names), [known[name] for name in self._limits.joint_names]
+            self._places = slice(None) if places == list(range(len(names))) else np.array(places)
         self._heard, self._frozen = now.steady, stamp != 0.0 and stamp == self._stamp
         if self._frozen:
             return
@@ -124,25 +126,29 @@ class Feedback:
             return
         position = self._ours(positions)
         self.broken = ""
-        if not np.abs(position).max() <= MAX_POSITION:
+        before, passed = self.position, now.steady - self.at.steady
+        plausible, left, follows = self._compare(position, position if before is None else before, passed)
+        if not plausible:
             j = int(np.argmin(np.abs(position) <= MAX_POSITION))
             self.broken = f"joint {self._limits.joint_names[j]}: its measured position is {position[j]:g}"
             return
-        before, passed = self.position, now.steady - self.at.steady
         self.position, self.at = position, now
         self.velocity = self._ours(velocities)
-        left, follows = (False, False) if before is None else self._compare(position, before, passed)
         self._note_rest(left, passed > self._timeout)
-        self._steps = self._steps + 1 if follows else 0
+        self._steps = self._steps + 1 if follows and before is not None else 0
         self._velocity_guard.update(self.velocity, now.steady)
         self._effort_guard.update(self._ours(efforts), now.steady)
 
-    def _compare(self, position: Array, before: Array, passed: float) -> tuple[bool, bool]:
-        """Compare positions with those `passed` seconds before, and with the anchor; see `compare_positions`."""
+    def _compare(self, position: Array, before: Array, passed: float) -> tuple[bool, bool, bool]:
+        """Compare positions with those `passed` seconds before, and with the anchor.
+
+        Returns:
+            Whether they are plausible, whether a joint has left the anchor, and whether they follow from those before.
+        """
         anchor = before if self._anchor is None else self._anchor[1]
-        reach = REST_DISTANCE + self._limits.velocity * passed
-        left, follows = compare_positions(position, before, anchor, self._wraps, reach, REST_DISTANCE)
-        return left, follows
+        bounds = MAX_POSITION, REST_DISTANCE, passed
+        plausible, left, follows = compare_positions(position, before, anchor, self._wraps, self._speed, *bounds)
+        return plausible, left, follows
 
     def _note_rest(self, left: bool, gap: bool) -> None:
         """Move the anchor where a joint has left it, or where joint states were missing."""
@@ -168,7 +174,7 @@ class Feedback:
     def _ours(self, values: Sequence[float]) -> Array:
         """Values of the n joints; NaN without values, as controllers publish for joints without such a sensor."""
         if len(values) != len(self._names):
-            return np.full(len(self._places), math.nan)
+            return np.full(len(self._wraps), math.nan)
         return np.array(values, dtype=np.float64)[self._places]
 
     def silence(self, steady: float) -> str:

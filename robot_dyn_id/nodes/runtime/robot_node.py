@@ -27,6 +27,7 @@ from robot_dyn_id.nodes.runtime.decoding import make_decoder
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, Condition, Diagnosis, make_status_name
 from robot_dyn_id.nodes.runtime.goals import GoalServer
 from robot_dyn_id.nodes.runtime.namesakes import Namesakes
+from robot_dyn_id.nodes.runtime.pacing import PacedCall
 from robot_dyn_id.nodes.runtime.ros_parameters import change_settings, declare
 from robot_dyn_id.nodes.runtime.waitables import WaitablePoller
 
@@ -142,6 +143,9 @@ class GuardedNode(Node):  # type: ignore[misc]
     """Whether the node comes to rest and ends after an unexpected exception; True for nodes that move a robot."""
 
     steady: Clock
+    paced_call: PacedCall | None = None
+    """Call at a high rate; its exceptions do not end the node if it is `guarded`."""
+
     _poller: WaitablePoller | None = None
     destroyed = False
     """Whether the node has left the graph."""
