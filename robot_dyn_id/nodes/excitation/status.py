@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import array
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from robot_dyn_id.excitation.execution.feedback import TimePoint
 from robot_dyn_id.excitation.execution.supervision import Phase, Supervisor
 from robot_dyn_id.msg import ExcitationStatus
+from robot_dyn_id.nodes.messages.trajectory_messages import make_numbers
 from robot_dyn_id.nodes.runtime.changes import Changes
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, WARN, Diagnosis
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
@@ -72,13 +72,12 @@ class StatusTopic:
         message = self._message
         message.lifecycle, message.rehearsal = self._node.lifecycle, _rehearsal(rehearsal, supervisor)
         message.state, message.reason = int(state[0]), state[1]
-        message.header.stamp = self._node.get_clock().now().to_msg()
         if supervisor is not None:
             message.elapsed, message.complete = supervisor.elapsed(now), supervisor.complete
             message.duration, message.rehearsing = supervisor.excitation.duration, supervisor.rehearsing
             message.worst_margin, message.worst_margin_cause = supervisor.worst
-            message.tracking_error = array.array("d", supervisor.tracking_error().tobytes())
-        self._topic.publish(message)
+            message.tracking_error = make_numbers(supervisor.tracking_error())
+        self._topic.publish(self._node.stamped(message))
 
     def _log(self, phase: Phase, reason: str) -> None:
         log = self._node.get_logger()
