@@ -280,7 +280,7 @@ class Simulator(RobotNode):
         self._report()
         factor = self.settings.factor
         period = max(SHORTEST_PERIOD_S, 1.0 / (self.settings.rate * factor)) if factor > 0.0 else SHORTEST_PERIOD_S
-        self.paced_call = PacedCall(period, self.guarded(self._run))
+        self._calls = self.paced_call = PacedCall(period, self.guarded(self._run))
 
     def _offer_controller(self, robot: SimulatedRobot) -> None:
         """Offer the action and the state topic of the trajectory controller, where control_msgs can be loaded."""
@@ -311,7 +311,7 @@ class Simulator(RobotNode):
                     self._tick()
         except InputError as error:  # a robot that broke down moves no more
             self.end = error
-            self.paced_call = None
+            self._calls.cancel()
 
     def _tick(self) -> None:
         robot = self._robot

@@ -7,6 +7,7 @@ one of the callbacks: at 1 kHz this takes more of a core than many callbacks do.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -22,6 +23,10 @@ class PacedCall:
         """Begin after one period [s]."""
         self._period, self._call = period, call
         self.due = time.monotonic() + period
+
+    def cancel(self) -> None:
+        """Make no more calls."""
+        self.due = math.inf
 
     def make(self, now: float) -> None:
         """Call the function if it is due at the time `now` [s]."""

@@ -78,9 +78,9 @@ def spin(executor: Any, until: Callable[[], bool], timeout: float = float("inf")
 
 def _spin_slice(executor: Any, alarm: _Alarm, end: float) -> None:
     """Execute callbacks until a time [s], and the paced calls of the nodes between them."""
+    calls = [call for node in executor.get_nodes() if (call := getattr(node, "paced_call", None)) is not None]
     now = time.monotonic()
     while now < end:
-        calls = [call for node in executor.get_nodes() if (call := getattr(node, "paced_call", None)) is not None]
         due = min((call.due for call in calls), default=end)
         executor.spin_until_future_complete(alarm.begin_slice(), timeout_sec=max(min(due, end) - now, 0.0))
         now = time.monotonic()

@@ -45,7 +45,7 @@ def test_callbacks_and_paced_calls_take_turns_until_a_call_ends_them(make):
         def call():
             calls.append(time.monotonic())
             if len(calls) == 100:
-                node.paced_call = None
+                node.paced_call.cancel()
 
         node.create_timer(0.02, lambda: ticks.append(True))
         node.paced_call = PacedCall(PERIOD_S, call)
