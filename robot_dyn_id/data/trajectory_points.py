@@ -13,6 +13,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.data.trajectory_rows import TrajectoryRows
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.kernels.servo import evaluate_polynomials
 
 LARGEST = 1e6
 """Largest magnitude of positions, velocities and accelerations, for the accuracy of polynomials [SI]."""
@@ -268,7 +269,4 @@ def _falling(powers: np.ndarray, derivative: int) -> Array:
 
 def evaluate(coefficients: Array, s: float) -> Setpoint:
     """Value and two derivatives of a polynomial with coefficients from `fit_polynomial` at time `s` [s]."""
-    powers = (1.0, s, s * s, s**3, s**4, s**5)
-    first = [k * powers[k - 1] if k else 0.0 for k in range(6)]
-    second = [k * (k - 1) * powers[k - 2] if k > 1 else 0.0 for k in range(6)]
-    return Setpoint(*(np.array((powers, first, second)) @ coefficients))
+    return Setpoint(*evaluate_polynomials(coefficients, s))

@@ -265,7 +265,7 @@ class ExcitationPublisher(ManagedNode):
         supervisor = self._session.supervisor
         if supervisor is not None:
             self._commands.follow(supervisor, now)
-        self._status.publish(now, supervisor, self._absent(), self.lifecycle, self.settings.rehearsal)
+        self._status.publish(now, supervisor, self._absent, self.settings.rehearsal)
 
     def fault(self, error: Exception) -> None:
         """Brake, report, and end; see `RobotNode.fault`."""

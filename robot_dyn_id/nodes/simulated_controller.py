@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import array
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,8 @@ from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.nodes.messages.joint_state import convert_to_seconds
 from robot_dyn_id.nodes.messages.message_types import find_interface_class, find_message_class
+from robot_dyn_id.nodes.messages.trajectory_messages import make_numbers
+from robot_dyn_id.nodes.runtime.goals import await_end
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, RobotNode
 from robot_dyn_id.simulation.simulated_robot import SimulatedRobot
 from robot_dyn_id.simulation.trajectory_controller import SUCCESSFUL, ToleranceRequest, TrajectoryEnd
@@ -63,7 +64,7 @@ class SimulatedController:
             node,
             self._type,
             f"{name}/follow_joint_trajectory",
-            self._execution(self._ended),  # replaced for every goal
+            self._settle,  # replaced for every goal
             goal_callback=self._receive,
             handle_accepted_callback=self._begin,
             cancel_callback=self._cancel,
@@ -90,9 +91,9 @@ class SimulatedController:
         message.header.stamp = stamp
         message.reference, message.feedback, message.error = self._points(time, q, dq)
         if self._robot.effort is None:
-            message.output.positions = _numbers(self._robot.tracker.setpoint(time).q)
+            message.output.positions = make_numbers(self._robot.tracker.setpoint(time).q)
         else:
-            message.output.effort = _numbers(self._robot.effort)
+            message.output.effort = make_numbers(self._robot.effort)
         self._states.publish(message)
 
     def feed_back(self, stamp: Any, time: float, q: Array, dq: Array) -> None:
@@ -113,8 +114,8 @@ class SimulatedController:
         points = tuple(JointTrajectoryPoint() for _ in range(3))
         states = (reference.q, reference.dq), (q, dq), (error[0], error[1])
         for point, (position, velocity) in zip(points, states, strict=True):
-            point.positions, point.velocities = _numbers(position), _numbers(velocity)
-        points[0].accelerations = _numbers(reference.ddq)
+            point.positions, point.velocities = make_numbers(position), make_numbers(velocity)
+        points[0].accelerations = make_numbers(reference.ddq)
         for point in points[:2]:
             whole, rest = divmod(round(since * 1e9), 1_000_000_000)
             point.time_from_start.sec, point.time_from_start.nanosec = whole, rest
@@ -151,7 +152,7 @@ class SimulatedController:
         if replaced is not None:
             self.end(replaced)
         self._goal, self._ended = goal, Future()
-        goal.execute(self._execution(self._ended))
+        goal.execute(await_end(self._ended, self._settle))
 
     def _cancel(self, goal: Any) -> Any:
         """Hold the robot, if it is the goal that is being executed; every request is accepted."""
@@ -160,14 +161,6 @@ class SimulatedController:
             self._robot.controller.cancel(self._robot.plant.q)
             self._ended.set_result(None)
         return CancelResponse.ACCEPT
-
-    def _execution(self, ended: Any) -> Callable[[Any], Any]:
-        """Execution of a goal: the wait for its end."""
-
-        async def execute(goal: Any) -> Any:  # rclpy awaits only what is a coroutine function itself
-            return self._settle(goal, await ended)
-
-        return execute
 
     def _settle(self, goal: Any, end: TrajectoryEnd | None) -> Any:
         """Set the status of a goal, and return its result."""
@@ -188,7 +181,3 @@ def _tolerances(goal: Any) -> ToleranceRequest:
         for entries in (goal.path_tolerance, goal.goal_tolerance)
     )
     return ToleranceRequest(path, final, convert_to_seconds(goal.goal_time_tolerance))
-
-
-def _numbers(values: Array) -> array.array[float]:
-    return array.array("d", values.tobytes())

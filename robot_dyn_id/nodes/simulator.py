@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -23,10 +24,12 @@ from robot_dyn_id.model.urdf import RobotDescription, find_root_link
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import read_trajectory_points
 from robot_dyn_id.nodes.runtime.diagnostics import OK, STALE, WARN
+from robot_dyn_id.nodes.runtime.pacing import PacedCall
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface, RobotNode
 from robot_dyn_id.nodes.simulated_controller import ACTION_TYPE, STATE_TYPE, WITHOUT_ACTION, SimulatedController
 from robot_dyn_id.nodes.simulator_settings import PARAMETERS, SimulatorSettings
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.recordings.joint_state_frame import JointStateFrame
 from robot_dyn_id.simulation.controllers import make_usable_dynamics
 from robot_dyn_id.simulation.plant import warm_up
 from robot_dyn_id.simulation.simulated_driver import SimulatedDriver
@@ -267,11 +270,7 @@ class Simulator(RobotNode):
             self._base_message = WrenchStamped()
             self._base_message.header.frame_id = find_root_link(RobotDescription(model.urdf).root())
         self._commands.use(self._driver, dynamics, laden, self._begin_stamp)
-        message = JointState(name=list(model.joint_names))
-        message.position = message.velocity = message.effort = [0.0] * joints
-        # the same memory: no array is made in a tick
-        self._views = [np.frombuffer(channel) for channel in (message.position, message.velocity, message.effort)]
-        self._message = message
+        self._frame, self._stamp = JointStateFrame(model.joint_names, 3 * [joints]), Time()
         if publish:
             self._description = self.publisher("robot_description")
             self._description.publish(String(data=model.urdf))
@@ -281,7 +280,7 @@ class Simulator(RobotNode):
         self._report()
         factor = self.settings.factor
         period = max(SHORTEST_PERIOD_S, 1.0 / (self.settings.rate * factor)) if factor > 0.0 else SHORTEST_PERIOD_S
-        self._timer = self.create_timer(period, self._run, clock=self.steady)
+        self._calls = self.paced_call = PacedCall(period, self.guarded(self._run))
 
     def _offer_controller(self, robot: SimulatedRobot) -> None:
         """Offer the action and the state topic of the trajectory controller, where control_msgs can be loaded."""
@@ -298,11 +297,7 @@ class Simulator(RobotNode):
     # --- time
 
     def _run(self) -> None:
-        """Do the ticks that are due.
-
-        The timer is never reset: an EventsExecutor (rclpy 7 to 9) would then call it once more for each reset, without
-        an end, and hardly anything else.
-        """
+        """Do the ticks that are due."""
         begin = time.monotonic()
         try:
             if self.settings.factor == 0.0:
@@ -316,7 +311,7 @@ class Simulator(RobotNode):
                     self._tick()
         except InputError as error:  # a robot that broke down moves no more
             self.end = error
-            self._timer.cancel()
+            self._calls.cancel()
 
     def _tick(self) -> None:
         robot = self._robot
@@ -325,16 +320,15 @@ class Simulator(RobotNode):
         state = self._driver.tick()
         if robot.ended is not None:
             self._end_trajectory(robot.ended)
-        time_of_state = self._message.header.stamp
-        time_of_state.sec, time_of_state.nanosec = divmod(stamp, 1_000_000_000)
+        moment = self._stamp
+        moment.sec, moment.nanosec = divmod(stamp, 1_000_000_000)
         if self._interfaces is not None:
             self._publish_controller(self._interfaces, number, state)
         if number % self._every == 0:
             if self._clock_publisher:
-                self._clock_publisher.publish(Clock(clock=time_of_state))
-            for view, values in zip(self._views, self._driver.measure(state), strict=True):
-                view[:] = values
-            self._states.publish(self._message)
+                self._clock_publisher.publish(Clock(clock=moment))
+            measured = self._driver.measure(state)
+            self._states.publish(self._frame.encode(moment.sec, moment.nanosec, measured.tobytes()))
             self._publish_wrench(self._driver.measure_wrench())
         if number % max(1, round(self.settings.rate / REPORTS_PER_SECOND)) == 0:
             self._report()
@@ -344,19 +338,18 @@ class Simulator(RobotNode):
         if wrench is None:
             return
         message, (force, moment) = self._base_message, wrench.reshape(2, 3).tolist()
-        message.header.stamp = self._message.header.stamp
+        message.header.stamp = self._stamp
         for part, values in ((message.wrench.force, force), (message.wrench.torque, moment)):
             part.x, part.y, part.z = values
         self._base_publisher.publish(message)
 
     def _publish_controller(self, interfaces: SimulatedController, number: int, state: tuple[Array, ...]) -> None:
         """Publish the state of the trajectory controller and feedback of its goal, if they are due."""
-        for ticks, publish in (
-            (self._state_ticks, interfaces.publish),
-            (self._feedback_ticks, interfaces.feed_back),
-        ):
-            if ticks and number % ticks == 0:
-                publish(self._message.header.stamp, number / self.settings.rate, state[0], state[1])
+        present = number / self.settings.rate, state[0], state[1]
+        if self._state_ticks and number % self._state_ticks == 0:
+            interfaces.publish(self._stamp, *present)
+        if number % self._feedback_ticks == 0:
+            interfaces.feed_back(self._stamp, *present)
 
     def _end_trajectory(self, end: TrajectoryEnd) -> None:
         """Report the end of a trajectory, and end its goal."""

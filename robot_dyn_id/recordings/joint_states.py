@@ -9,7 +9,6 @@ the last field.
 
 from __future__ import annotations
 
-import struct
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dyn_id.arrays import Array, Integers, Mask
-from robot_dyn_id.recordings.cdr import HEADER, Bytes, MessageLayout, read_layout_of, stack
+from robot_dyn_id.recordings.cdr import Bytes, MessageLayout, read_layout_of, stack
 from robot_dyn_id.recordings.definitions import COMMON, Definitions, shorten_type
+from robot_dyn_id.recordings.joint_state_frame import JointStateFrame
 from robot_dyn_id.recordings.reading import mask_infinities
 from robot_dyn_id.recordings.types.contract import CHANNELS, JointColumns, MessageType, Q
 from robot_dyn_id.recordings.types.joint_state import JOINT_STATE
@@ -177,16 +177,14 @@ def encode(names: Sequence[str], stamps: Stamps, q: Array, dq: Array | None, tau
         dq: velocities, same shape, or None for an empty field.
         tau: efforts, same shape, or None for an empty field.
     """
-    template = _template(names, dq is not None, tau is not None)
-    raw = np.tile(np.frombuffer(template, dtype=np.uint8), (len(stamps), 1))
+    frame = JointStateFrame(names, [0 if values is None else len(names) for values in (q, dq, tau)])
+    raw = np.tile(np.frombuffer(frame.template, dtype=np.uint8), (len(stamps), 1))
     seconds, nanoseconds = np.divmod(np.asarray(stamps, dtype=np.int64), NANOSECONDS)
     raw[:, 4:8] = seconds.astype("<i4")[:, None].view(np.uint8)
     raw[:, 8:12] = nanoseconds.astype("<u4")[:, None].view(np.uint8)
-    numbers = read_layout_of(template, shorten_type(TYPE_NAME), COMMON).numbers
-    for values, name in zip((q, dq, tau), ("position", "velocity", "effort"), strict=True):
-        if values is not None and numbers[name].offsets:
-            offset, count = numbers[name].offsets[0], len(numbers[name])
-            raw[:, offset : offset + 8 * count] = np.ascontiguousarray(values, dtype="<f8").view(np.uint8)
+    for values, offset in zip((q, dq, tau), frame.offsets, strict=True):
+        if values is not None:
+            raw[:, offset : offset + 8 * len(names)] = np.ascontiguousarray(values, dtype="<f8").view(np.uint8)
     return [row.tobytes() for row in raw]
 
 
@@ -220,23 +218,3 @@ def _values(raw: Bytes, rows: NDArray[np.intp], columns: JointColumns) -> JointS
         channel: mask_infinities(columns.channels[channel].read(raw)) for channel in CHANNELS if counts.get(channel)
     }
     return JointStates(rows, columns.names, True, read, columns.unused)
-
-
-def _template(names: Sequence[str], velocities: bool, efforts: bool) -> bytes:
-    """A message with the given joints in which stamp and numbers are zero."""
-    message = bytearray(b"\x00\x01\x00\x00" + bytes(8) + struct.pack("<I", 1) + b"\x00")
-
-    def put_count(value: int) -> None:
-        message.extend(bytes(-len(message) % 4) + struct.pack("<I", value))
-
-    put_count(len(names))
-    for name in names:
-        text = name.encode() + b"\x00"
-        put_count(len(text))
-        message.extend(text)
-    for present in (True, velocities, efforts):
-        count = len(names) if present else 0
-        put_count(count)
-        if count:
-            message.extend(bytes(-(len(message) - HEADER) % 8 + 8 * count))
-    return bytes(message)

@@ -14,6 +14,7 @@ from robot_dyn_id.dynamics.base_parameters import draw_random_motion
 from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.kernels.servo import hold_setpoint
 from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.model.description import is_same_robot
 from robot_dyn_id.model.joint_values import make_joint_array
@@ -396,7 +397,8 @@ class PositionServo:
             period: time between two calls of `effort` [s].
         """
         self._dynamics, self._period = dynamics, period
-        self._gains = Gains.from_bandwidth(bandwidth, integral=True)
+        gains = Gains.from_bandwidth(float(bandwidth), integral=True)
+        self._gains = gains.proportional, gains.derivative, gains.integral, gains.exponent
         self._sum = np.zeros(len(dynamics.model.joint_names))
         self._slip, self._aim = dynamics.slip(), np.full(len(self._sum), np.nan)
 
@@ -412,11 +414,6 @@ class PositionServo:
             dq: velocities [rad/s or m/s], shape (n,).
             limit: effort limits [N m or N], shape (n,).
         """
-        setpoint = tracker.setpoint(now)
-        if np.isfinite(self._aim[0]):
-            self._dynamics.slide(self._slip, setpoint.q - self._aim)
-        self._aim = setpoint.q.copy()
-        acceleration = compute_wanted_acceleration(setpoint, q, dq, self._gains) + self._gains.integral * self._sum
-        torque = self._dynamics.effort(q, dq, acceleration, setpoint.dq, self._slip)
-        self._sum += np.where(np.abs(torque) < limit, self._period * (setpoint.q - q), 0.0)
-        return torque
+        setpoint, robot = tracker.setpoint(now), self._dynamics.robot
+        memory = self._aim, self._slip, self._sum
+        return np.asarray(hold_setpoint(robot, *setpoint, q, dq, self._gains, self._period, limit, *memory))

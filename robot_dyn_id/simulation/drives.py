@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -22,7 +23,7 @@ class Drives:
     gains: Array
     backlash: Array
 
-    @property
+    @cached_property
     def direct(self) -> bool:
         """Whether the drives change nothing."""
         return bool((self.gains == 1.0).all() and not self.backlash.any())

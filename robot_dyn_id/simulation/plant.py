@@ -14,8 +14,8 @@ from robot_dyn_id.dynamics.dynamics import MAX_SINGLE_STATES, Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coordinate, Coulomb, Dahl, Term, TermStates, Viscous
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.kernels.stepping import FIXED, LOADED, Robots, State, advance, compute_motor_effort, slide
-from robot_dyn_id.kernels.trials import feedback
+from robot_dyn_id.kernels.servo import advance_driven, evaluate_polynomials, hold_setpoint
+from robot_dyn_id.kernels.stepping import FIXED, LOADED, Robots, State, compute_motor_effort
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.friction_laws import FrictionLaws
 
@@ -61,9 +61,9 @@ def warm_up() -> None:
     """Compile the simulation kernels with a minimal robot, so that later calls use the cached machine code."""
     one, dynamics = np.ones(1), make_smallest_dynamics()
     plant = Plant(dynamics, one)
-    plant.dynamics.slide(plant.slip, one)
-    plant.advance(plant.dynamics.effort(one, one, one, one, plant.slip), STEP)
-    feedback(one, one, 1.0, 1.0, 1.0)
+    wanted_q, wanted_dq, wanted_ddq = evaluate_polynomials(np.ones((6, 1)), 1.0)
+    known, memory = (one, one, (1.0, 1.0, 1.0, 1.0), STEP, one), (np.ones(1), np.ones(1), np.ones(1))
+    plant.advance(hold_setpoint(plant.dynamics.robot, wanted_q, wanted_dq, wanted_ddq, *known, *memory), STEP)
     Dahl().integrate(np.zeros((1, 2)), STEP, Dahl().initial_states()[:, None])
     warm_up_regressor()
 
@@ -133,10 +133,6 @@ class CompiledDynamics:
         """States of the friction laws for the kernels, shape (m,), from those of the terms; zeros by default."""
         return self._friction.slip(states)
 
-    def slide(self, slip: Array, moved: Array) -> None:
-        """Advance such states, in place, by a displacement of the joints [rad or m], shape (n,)."""
-        slide(self.robot, moved, slip)
-
     def effort(self, q: Array, dq: Array, ddq: Array, sliding: Array, slip: Array) -> Array:
         """Torque that gives the accelerations `ddq`, shape (n,).
 
@@ -174,7 +170,8 @@ class Plant:
         self.dynamics, self._robot = CompiledDynamics(dynamics), dynamics
         self._warms = any(group.term.signal == "temperature" for group in dynamics.regressor.term_groups)
         self.q, self.dq = np.array(q, dtype=np.float64), np.zeros(len(q))
-        self.effort_limit = np.full(len(q), np.inf) if effort_limit is None else effort_limit
+        self.effort_limit = np.full(len(q), np.inf) if effort_limit is None else np.array(effort_limit)
+        self._undisturbed = np.zeros(len(q))
         self.dry = np.zeros(self.dynamics.coordinates)
         self.slip = self.dynamics.slip()
 
@@ -217,14 +214,12 @@ class Plant:
         Raises:
             InputError: the simulation has diverged.
         """
-        applied = np.minimum(np.maximum(effort, -self.effort_limit), self.effort_limit)  # np.clip takes twice as long
-        count = count_steps(duration)
-        total = applied if external is None else applied + external
-        before = self.q.copy()
-        excess = advance(self.dynamics.robot, total, duration / count, count, self.state)
-        if not (excess > 0.0 and math.isfinite(self.q.sum()) and math.isfinite(self.dq.sum())):
+        count, before = count_steps(duration), self.q.copy()
+        torques = np.ascontiguousarray(effort), self.effort_limit, self._undisturbed if external is None else external
+        applied, valid = advance_driven(self.dynamics.robot, *torques, duration / count, count, self.state)
+        if not valid:
             raise self.broken_down(before)
-        return applied
+        return np.asarray(applied)
 
     def broken_down(self, near: Array | None = None) -> InputError:
         """Error of a simulation that has diverged; `near` is its latest known position, shape (n,)."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -75,6 +76,11 @@ class Tolerances:
     path: Array
     goal: Array
     goal_time: float = 0.0
+
+    @cached_property
+    def checks_path(self) -> bool:
+        """Whether a quantity is checked during the motion."""
+        return bool(self.path.any())
 
     @classmethod
     def from_positions(cls, path: Array, goal: Array, goal_time: float, stopped_velocity: float) -> Tolerances:
@@ -276,7 +282,7 @@ class TrajectoryController:
         first, self._first = self._first, False
         late = now - self.tracker.span[1]
         moves = late + self._period < -TIME_RESOLUTION_S
-        checks_path = (moves or first) and self._checks_path
+        checks_path = (moves or first) and self._tolerances.checks_path
         checks_goal = not moves and (self.active or self._tolerances.goal_time > 0.0)
         if not (checks_path or checks_goal):
             return None
@@ -305,10 +311,6 @@ class TrajectoryController:
             return None
         self._holds = True  # the last point, with its effort
         return self._ended(TrajectoryEnd(SUCCESSFUL, "Goal successfully reached!"))
-
-    @property
-    def _checks_path(self) -> bool:
-        return bool(self._tolerances.path.any())
 
     def _ended(self, end: TrajectoryEnd) -> TrajectoryEnd:
         self.active = False

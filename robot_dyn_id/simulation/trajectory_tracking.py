@@ -138,7 +138,7 @@ class TrajectoryTracker:
         self._knots = knots
         self._efforts = efforts
         self._segment = -1
-        self._end = knots[-1][0]
+        self._end = np.array(knots[-1][0])  # a row of an array has other strides
         self._begun = -math.inf
 
 

@@ -24,7 +24,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.compiled import COMPILED
-from robot_dyn_id.kernels.stepping import advance, compute_motor_effort
+from robot_dyn_id.kernels.servo import advance_driven, evaluate_polynomials, hold_setpoint
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR
 from robot_dyn_id.nodes.simulator import Simulator
@@ -323,10 +323,11 @@ def test_a_wrong_start_is_refused(world, parameters, error, words):
 @pytest.mark.skipif(not COMPILED, reason="numba is not installed: nothing is compiled")
 def test_nothing_is_compiled_after_the_start(world):
     arm = Commander(world, ARM7, viscous="[1.0]", coulomb="[1.0]")
-    known = len(advance.signatures), len(compute_motor_effort.signatures)
+    kernels = evaluate_polynomials, hold_setpoint, advance_driven
+    known = [len(kernel.signatures) for kernel in kernels]
     arm.trajectories.publish(trajectory(arm.names, arm.position + 0.1, 0.2))
     arm.passes(0.4)
-    assert (len(advance.signatures), len(compute_motor_effort.signatures)) == known == (1, 1)
+    assert [len(kernel.signatures) for kernel in kernels] == known == [1, 1, 1]
 
 
 @pytest.mark.real_time

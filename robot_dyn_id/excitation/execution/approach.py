@@ -133,7 +133,9 @@ class Entered:
         if early.all():  # at every joint state one time is evaluated, in one of the two
             return self.lead.evaluate(t)
         clock = self.own_time(t)
-        along = compose(self.excitation.evaluate(clock[0]), clock)
+        along = self.excitation.evaluate(clock[0])
+        if self.run_up:  # else the own time goes like the time
+            along = compose(along, clock)
         if not early.any():
             return along
         before = self.lead.evaluate(t)

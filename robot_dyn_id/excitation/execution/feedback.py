@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.excitation.execution.guard import MIN_VIOLATIONS, Guard, GuardThresholds
 from robot_dyn_id.excitation.limits import REST_SPEED, MotionLimits
+from robot_dyn_id.kernels.joint_states import compare_positions, measure_distances
 
 MAX_POSITION = 1e6
 """Magnitude above which measured positions are invalid [rad or m]."""
@@ -65,10 +66,10 @@ class Feedback:
         efforts = ["N" if prismatic else "N m" for prismatic in limits.prismatic]
         self._velocity_guard = Guard("velocity", names, speeds, thresholds.velocity, patience)
         self._effort_guard = Guard("effort", names, efforts, thresholds.effort, patience)
+        self._speed = np.array(limits.velocity, dtype=np.float64)
         self._wraps = ~(limits.prismatic | np.isfinite(limits.hard_lower) | np.isfinite(limits.hard_upper))
-        self._any_wraps = bool(self._wraps.any())
         self._names: Sequence[str] = ()
-        self._places: list[int] = []
+        self._places: Integers | slice = slice(None)
         self.broken, self.late = "", False
         self._stamp = 0.0
         self._frozen = False
@@ -79,6 +80,7 @@ class Feedback:
         self._anchor: tuple[float, Array] | None = None  # time and position since which no joint has moved
         self._before: tuple[float, Array] | None = None  # the anchor before
         self._steps = 0  # consecutive positions that a robot can have reached from those before
+        self._compare(np.zeros(len(names)), np.zeros(len(names)), 0.0)  # compiled now, not at the first joint states
 
     def receive(
         self,
@@ -113,7 +115,8 @@ class Feedback:
             if twice is not None:
                 self.broken = f"joint states name {twice} twice"
                 return
-            self._names, self._places = list(names), [known[name] for name in self._limits.joint_names]
+            self._names, places = list(names), [known[name] for name in self._limits.joint_names]
+            self._places = slice(None) if places == list(range(len(names))) else np.array(places)
         self._heard, self._frozen = now.steady, stamp != 0.0 and stamp == self._stamp
         if self._frozen:
             return
@@ -123,26 +126,36 @@ class Feedback:
             return
         position = self._ours(positions)
         self.broken = ""
-        possible = np.abs(position) <= MAX_POSITION
-        if not possible.all():
-            j = int(np.argmin(possible))
+        before, passed = self.position, now.steady - self.at.steady
+        plausible, left, follows = self._compare(position, position if before is None else before, passed)
+        if not plausible:
+            j = int(np.argmin(np.abs(position) <= MAX_POSITION))
             self.broken = f"joint {self._limits.joint_names[j]}: its measured position is {position[j]:g}"
             return
-        before, passed = self.position, now.steady - self.at.steady
         self.position, self.at = position, now
         self.velocity = self._ours(velocities)
-        self._note_rest(passed > self._timeout)
-        reach = REST_DISTANCE + self._limits.velocity * passed
-        self._steps = self._steps + 1 if before is not None and np.all(np.abs(self.error(before)) <= reach) else 0
+        self._note_rest(left, passed > self._timeout)
+        self._steps = self._steps + 1 if follows and before is not None else 0
         self._velocity_guard.update(self.velocity, now.steady)
         self._effort_guard.update(self._ours(efforts), now.steady)
 
-    def _note_rest(self, gap: bool) -> None:
+    def _compare(self, position: Array, before: Array, passed: float) -> tuple[bool, bool, bool]:
+        """Compare positions with those `passed` seconds before, and with the anchor.
+
+        Returns:
+            Whether they are plausible, whether a joint has left the anchor, and whether they follow from those before.
+        """
+        anchor = before if self._anchor is None else self._anchor[1]
+        bounds = MAX_POSITION, REST_DISTANCE, passed
+        plausible, left, follows = compare_positions(position, before, anchor, self._wraps, self._speed, *bounds)
+        return plausible, left, follows
+
+    def _note_rest(self, left: bool, gap: bool) -> None:
         """Move the anchor where a joint has left it, or where joint states were missing."""
         assert self.position is not None
         if self._anchor is None or gap:
             self._anchor, self._before = (self.at.steady, self.position), None
-        elif np.any(np.abs(self.error(self._anchor[1])) > REST_DISTANCE):
+        elif left:
             self._anchor, self._before = (self.at.steady, self.position), self._anchor
 
     def set_speed(self, factor: float) -> None:
@@ -161,8 +174,8 @@ class Feedback:
     def _ours(self, values: Sequence[float]) -> Array:
         """Values of the n joints; NaN without values, as controllers publish for joints without such a sensor."""
         if len(values) != len(self._names):
-            return np.full(len(self._places), math.nan)
-        return np.array([values[place] for place in self._places])
+            return np.full(len(self._wraps), math.nan)
+        return np.array(values, dtype=np.float64)[self._places]
 
     def silence(self, steady: float) -> str:
         """Reason why the joint states are invalid or outdated at a steady time [s]; empty if they are valid."""
@@ -212,10 +225,7 @@ class Feedback:
         """
         if self.position is None:
             return np.zeros_like(commanded)
-        difference = self.position - commanded
-        if not self._any_wraps:
-            return difference
-        return np.where(self._wraps, np.remainder(difference + np.pi, 2.0 * np.pi) - np.pi, difference)
+        return np.asarray(measure_distances(self.position, commanded, self._wraps))
 
     def moving(self) -> str:
         """Description of a joint that moves; empty if all are at rest or their velocity is not measured."""

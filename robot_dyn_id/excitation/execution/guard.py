@@ -11,6 +11,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.excitation.limits import REST_SPEED, MotionLimits
+from robot_dyn_id.kernels.joint_states import compare_magnitudes
 
 MIN_VIOLATIONS = 3
 """Minimum number of consecutive violations before a fault is raised."""
@@ -83,11 +84,11 @@ class Guard:
         self._quantity = quantity
         self._names = joint_names
         self._units = units
-        self._full = self._threshold = threshold
+        self._full = self._threshold = np.array(threshold, dtype=np.float64)
         self._patience = patience
         self._above = np.zeros(len(threshold), dtype=np.int64)  # consecutive samples above the threshold
         self._since = np.zeros(len(threshold))  # time of the first of them
-        self._magnitudes = np.full(len(threshold), np.nan)  # of the latest sample
+        self._values = np.full(len(threshold), np.nan)  # the latest sample
         self._counting = False  # whether a joint was above in the latest sample
         self.exceeded, self.margin = "", 1.0
 
@@ -107,13 +108,13 @@ class Guard:
             values: values of the joints, shape (n,); NaN if not measured.
             now: time of a steady clock [s].
         """
-        self._magnitudes = np.abs(values)
-        largest = float(np.fmax.reduce(self._magnitudes / self._threshold))  # NaN if none is measured
+        self._values = values
+        largest, exceeds = compare_magnitudes(values, self._threshold)
         self.margin = 1.0 if math.isnan(largest) else 1.0 - largest
-        above = self._magnitudes > self._threshold
-        if not (self._counting or above.any()):  # at nearly every sample
+        if not (self._counting or exceeds):  # at nearly every sample
             return
-        self._counting = bool(above.any())
+        self._counting = exceeds
+        above = np.abs(values) > self._threshold
         self._since = np.where(above & (self._above > 0), self._since, now)
         self._above = np.where(above, self._above + 1, 0)
         long = (self._above >= MIN_VIOLATIONS) & (now - self._since >= self._patience)
@@ -128,11 +129,11 @@ class Guard:
     @property
     def _measured(self) -> Mask:
         """Joints that were measured in the latest sample, shape (n,)."""
-        return np.asarray(~np.isnan(self._magnitudes))
+        return np.asarray(~np.isnan(self._values))
 
     def describe_margin(self) -> str:
         """Quantity and joint with the smallest margin of the latest sample."""
-        closest = int(np.argmax(np.where(self._measured, self._magnitudes / self._threshold, 0.0)))
+        closest = int(np.argmax(np.where(self._measured, np.abs(self._values) / self._threshold, 0.0)))
         return f"{self._quantity} of {self._names[closest]}"
 
     def unmeasured(self) -> list[str]:

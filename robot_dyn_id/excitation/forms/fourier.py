@@ -16,13 +16,19 @@ from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.model.robot import RobotModel
 
+ORDERS = np.arange(4)[:, None, None]
+"""Orders of the derivatives."""
+
+QUARTERS = np.pi / 2 * ORDERS
+"""Phases of the derivatives [rad]."""
+
 
 def waves(frequencies: Array, t: Array) -> Array:
     """Sines, then cosines, of K frequencies [Hz] and their three derivatives at times `t` [s], shape (4, 2 K, N)."""
     w = 2.0 * np.pi * frequencies
     # each derivative shifts the phase by a quarter period
-    phase = np.outer(w, t) + np.pi / 2 * np.arange(4)[:, None, None]
-    size = w[:, None] ** np.arange(4)[:, None, None]
+    phase = np.outer(w, t) + QUARTERS
+    size = w[:, None] ** ORDERS
     return np.concatenate([size * np.sin(phase), size * np.cos(phase)], axis=1)
 
 

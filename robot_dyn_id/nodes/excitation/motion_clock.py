@@ -53,7 +53,9 @@ class MotionClock:
 
     def now(self) -> TimePoint:
         """The present by both."""
-        return TimePoint(self._node.steady.now().nanoseconds * 1e-9, (self._time() - self._begun) * 1e-9)
+        steady = int(self._node.steady.now().nanoseconds)
+        time = int(self._clock.now().nanoseconds) if self.simulated else steady  # clocks of rclpy take microseconds
+        return TimePoint(steady * 1e-9, (time - self._begun) * 1e-9)
 
     def stamp(self, motion: float) -> Time:
         """The time of messages at a time of the motion's clock [s]."""

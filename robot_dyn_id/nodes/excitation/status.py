@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-import array
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-
-from rclpy.node import Node
 
 from robot_dyn_id.excitation.execution.feedback import TimePoint
 from robot_dyn_id.excitation.execution.supervision import Phase, Supervisor
 from robot_dyn_id.msg import ExcitationStatus
+from robot_dyn_id.nodes.messages.trajectory_messages import make_numbers
 from robot_dyn_id.nodes.runtime.changes import Changes
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, WARN, Diagnosis
+from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
 
 PERIOD = 0.2
 """Time between two messages of an unchanged status [s]."""
@@ -25,7 +24,7 @@ LEVELS = {Phase.WAITING: WARN, Phase.FAULT: ERROR}
 class StatusTopic:
     """Status topic: every change is published and logged, and the state is repeated periodically."""
 
-    def __init__(self, node: Node, topic: Any, dry_run: bool, rehearsal_off: str) -> None:
+    def __init__(self, node: ManagedNode, topic: Any, dry_run: bool, rehearsal_off: str) -> None:
         """Begin with nothing published.
 
         Args:
@@ -50,20 +49,17 @@ class StatusTopic:
         self._message.joint_names, self._message.digest = list(joint_names), digest
 
     def publish(
-        self, now: TimePoint, supervisor: Supervisor | None, problem: str, lifecycle: str, rehearsal: bool
+        self, now: TimePoint, supervisor: Supervisor | None, absent: Callable[[], str], rehearsal: bool
     ) -> None:
         """Publish the state if it changed, or periodically.
 
         Args:
             now: present time.
             supervisor: supervisor of the motion; None before the robot is known.
-            problem: reason why there is no supervisor.
-            lifecycle: lifecycle state of the node.
+            absent: function that returns the reason why there is no supervisor.
             rehearsal: whether full speed requires a rehearsal.
         """
-        state = (Phase.WAITING, problem) if supervisor is None else (supervisor.phase, supervisor.reason)
-        self._message.lifecycle = lifecycle
-        self._message.rehearsal = _rehearsal(rehearsal, supervisor)
+        state = (Phase.WAITING, absent()) if supervisor is None else (supervisor.phase, supervisor.reason)
         recent = now.steady - self._published_at < PERIOD
         if recent and state == self._published:  # at nearly every joint state
             return
@@ -74,14 +70,14 @@ class StatusTopic:
             self._log(*state)
         self._published, self._published_at = state, now.steady
         message = self._message
+        message.lifecycle, message.rehearsal = self._node.lifecycle, _rehearsal(rehearsal, supervisor)
         message.state, message.reason = int(state[0]), state[1]
-        message.header.stamp = self._node.get_clock().now().to_msg()
         if supervisor is not None:
             message.elapsed, message.complete = supervisor.elapsed(now), supervisor.complete
             message.duration, message.rehearsing = supervisor.excitation.duration, supervisor.rehearsing
             message.worst_margin, message.worst_margin_cause = supervisor.worst
-            message.tracking_error = array.array("d", supervisor.tracking_error().tobytes())
-        self._topic.publish(message)
+            message.tracking_error = make_numbers(supervisor.tracking_error())
+        self._topic.publish(self._node.stamped(message))
 
     def _log(self, phase: Phase, reason: str) -> None:
         log = self._node.get_logger()

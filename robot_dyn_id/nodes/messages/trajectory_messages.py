@@ -39,14 +39,15 @@ class TrajectoryMessage:
         for k, (point, time) in enumerate(zip(self._pool, points.t, strict=False)):
             seconds, nanoseconds = divmod(round(time * 1e9), 1_000_000_000)
             point.time_from_start.sec, point.time_from_start.nanosec = seconds, nanoseconds
-            point.positions, point.velocities = _numbers(points.q[k]), _numbers(points.dq[k])
-            point.accelerations = _numbers(points.ddq[k]) if k < smooth else EMPTY
-            point.effort = EMPTY if efforts is None else _numbers(efforts[k])
+            point.positions, point.velocities = make_numbers(points.q[k]), make_numbers(points.dq[k])
+            point.accelerations = make_numbers(points.ddq[k]) if k < smooth else EMPTY
+            point.effort = EMPTY if efforts is None else make_numbers(efforts[k])
         self._message.points = self._pool[: len(points.t)]
         stamp = self._message.header.stamp
         stamp.sec, stamp.nanosec = begin.seconds_nanoseconds() if begin else (0, 0)
         return self._message
 
 
-def _numbers(values: Array) -> array.array[float]:
+def make_numbers(values: Array) -> array.array[float]:
+    """Numbers for a field of a message, which takes them as they are."""
     return array.array("d", values.tobytes())

@@ -46,8 +46,7 @@ class RecordingStatusTopic:
             return
         self._published_at = now
         status = RecordingStatus(recorder=self._node.get_fully_qualified_name(), state=state, reason=reason)
-        status.header.stamp = self._node.get_clock().now().to_msg()
         failure = describe(status)
         if failure:
             status.state, status.reason = RecordingStatus.FAILED, failure
-        self._publisher.publish(status)
+        self._publisher.publish(self._node.stamped(status))

@@ -12,6 +12,20 @@ from rclpy.task import Future
 from robot_dyn_id.errors import MotionError, RobotDynIdError
 
 
+def await_end(end: Any, settle: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    """Execution of a goal by callbacks: the wait for its end.
+
+    Args:
+        end: future of the end.
+        settle: function that sets the status of the goal by its end, and returns its result.
+    """
+
+    async def execute(goal: Any) -> Any:  # rclpy awaits only what is a coroutine function itself
+        return settle(goal, await end)
+
+    return execute
+
+
 class GoalServer:
     """Server of an action that executes one goal at a time.
 
@@ -108,15 +122,7 @@ class GoalServer:
         """Wait for the end of the goal that was begun just now."""
         self._handle, self._end = handle, Future()
         self._unsettled += 1
-        handle.execute(self._executed(self._end))
-
-    def _executed(self, end: Any) -> Callable[[Any], Any]:
-        """Execution of a goal: the wait for its end."""
-
-        async def execute(handle: Any) -> Any:  # rclpy awaits only what is a coroutine function itself
-            return self._settle(handle, await end)
-
-        return execute
+        handle.execute(await_end(self._end, self._settle))
 
     def _settle(self, handle: Any, result: Any) -> Any:
         """Set the status of a goal that belongs to its result."""

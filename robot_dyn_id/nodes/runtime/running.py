@@ -69,11 +69,23 @@ def spin(executor: Any, until: Callable[[], bool], timeout: float = float("inf")
     end = time.monotonic() + timeout
     with _Alarm(LATE * every) as alarm:
         while not until():
-            left = end - time.monotonic()
-            if left <= 0.0:
+            now = time.monotonic()
+            if now >= end:
                 return False
-            executor.spin_until_future_complete(alarm.begin_slice(), timeout_sec=min(every, left))
+            _spin_slice(executor, alarm, min(now + every, end))
     return True
+
+
+def _spin_slice(executor: Any, alarm: _Alarm, end: float) -> None:
+    """Execute callbacks until a time [s], and the paced calls of the nodes between them."""
+    calls = [call for node in executor.get_nodes() if (call := getattr(node, "paced_call", None)) is not None]
+    now = time.monotonic()
+    while now < end:
+        due = min((call.due for call in calls), default=end)
+        executor.spin_until_future_complete(alarm.begin_slice(), timeout_sec=max(min(due, end) - now, 0.0))
+        now = time.monotonic()
+        for call in calls:
+            call.make(now)
 
 
 class _Alarm:

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One period of a simulated robot under a position controller: setpoint, torque, and motion."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from robot_dyn_id.kernels.compiled import compiled
+from robot_dyn_id.kernels.stepping import advance, compute_motor_effort, slide
+from robot_dyn_id.kernels.trials import feedback
+
+
+@compiled
+def evaluate_polynomials(coefficients, s):  # type: ignore[no-untyped-def]
+    """Values and two derivatives of n polynomials, shape (3, n), by Horner's scheme.
+
+    coefficients: lowest power first, shape (p, n).
+    """
+    result = np.zeros((3, coefficients.shape[1]))
+    for j in range(coefficients.shape[1]):
+        value, first, half = 0.0, 0.0, 0.0
+        for k in range(len(coefficients) - 1, -1, -1):
+            half = half * s + first
+            first = first * s + value
+            value = value * s + coefficients[k, j]
+        result[0, j], result[1, j], result[2, j] = value, first, 2.0 * half
+    return result
+
+
+@compiled
+def hold_setpoint(  # type: ignore[no-untyped-def]
+    robot, wanted_q, wanted_dq, wanted_ddq, q, dq, gains, period, limit, aim, slip, total
+):
+    """Torques of a position controller with an exact model and integral action, shape (n,).
+
+    robot: `Robots` with L = 1.
+    wanted_q, wanted_dq, wanted_ddq: setpoint, shape (n,) each; friction is that of its motion.
+    gains: proportional, derivative, integral, and exponent; see `feedback`.
+    limit: effort limits, shape (n,): the integral stops where they are reached.
+    aim: positions of the setpoint before, NaN before the first, shape (n,), changed in place.
+    slip: Dahl states along the setpoints, shape (m,), changed in place.
+    total: integral of the position error, shape (n,), changed in place.
+    """
+    if math.isfinite(aim[0]):
+        slide(robot, wanted_q - aim, slip)
+    aim[:] = wanted_q
+    error = wanted_q - q
+    acceleration = wanted_ddq + feedback(error, wanted_dq - dq, gains[0], gains[1], gains[3]) + gains[2] * total
+    torque = compute_motor_effort(robot, q, dq, acceleration, wanted_dq, slip)
+    for j in range(len(q)):
+        if abs(torque[j]) < limit[j]:
+            total[j] += period * error[j]
+    return torque
+
+
+@compiled
+def advance_driven(robot, effort, limit, external, step, count, state):  # type: ignore[no-untyped-def]
+    """Advance the state of a robot under torques that its motors limit, and torques of the environment.
+
+    robot: `Robots` with L = 1.
+    effort, limit, external: commanded torques, limits, and torques of the environment, shape (n,) each.
+    step, count: integration step [s], and number of steps.
+    state: state, changed in place; see `State`.
+
+    Returns the torques of the motors, shape (n,), and whether the simulation has not diverged.
+    """
+    applied = np.minimum(np.maximum(effort, -limit), limit)
+    excess = advance(robot, applied + external, step, count, state)
+    return applied, excess > 0.0 and math.isfinite(state.q.sum()) and math.isfinite(state.dq.sum())
