@@ -64,11 +64,11 @@ URDF_CONTRADICTED = Definition(
     "error",
     "The weight in the efforts of several joints differs from that of the URDF's own masses by more than a factor "
     "of two, and no bodies on the axes of the URDF explain the effort of a joint, or no correction of the recording "
-    "gives the weight of all of them its sign: the URDF describes another robot. Information where bodies on its axes explain the efforts, but their weight differs as much, or on all "
-    "loaded joints by more than 1.5: its masses are placeholders or another robot's, or all gains are wrong. A "
-    "warning where the ratio is nearly the same on all loaded joints (information from 1.2 to 1.3): unit or gain "
-    "of all efforts may be wrong, which nothing but these masses could show. Beyond a factor of three on all of "
-    "them a model is made, and its verdict is bad.",
+    "gives the weight of all of them its sign: the URDF describes another robot. Information where bodies on its axes "
+    "explain the efforts, but their weight differs as much, or on all loaded joints by more than 1.5: its masses "
+    "are placeholders or another robot's, or all gains are wrong. A warning where the ratio is nearly the same on all "
+    "loaded joints (information from 1.2 to 1.3): unit or gain of all efforts may be wrong, which nothing but these "
+    "masses could show. Beyond a factor of three on all of them a model is made, and its verdict is bad.",
     "check that the URDF describes this robot (axes, zero positions, tool) and its masses, and the unit and the "
     "gain of the efforts",
     overrulable=True,
