@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from robot_dyn_id.actuators.ends import find_blocked, fit_ends
 from robot_dyn_id.actuators.fit import (
     ActuatorFit,
     InitialState,
@@ -119,12 +120,15 @@ class ActuatorEstimate:
     Attributes:
         actuators: the actuators.
         layout: parameters that were estimated.
-        low, high: 95 % intervals by kind and joint, shape (8, n); known values have none (NaN).
-        between: standard deviation of the values of single recordings, shape (8, n); NaN with fewer than three.
+        low, high: 95 % intervals by kind and joint, shape (12, n); known values have none (NaN).
+        between: standard deviation of the values of single recordings, shape (12, n); NaN with fewer than three.
         correlation: correlation of the p parameters under white noise of the positions, shape (p, p).
         errors: RMS of the position errors of the joints in the simulation of the recordings [rad or m], shape (n,).
         tracking: RMS of the distance of the measured from the commanded positions [rad or m], shape (n,).
         limited: share of the time in which each joint is at its effort limit, shape (n,).
+        ended: share of the time in which each joint is at a stop, or its reference beyond its range, shape (n,).
+        blocked: names of the joints that do not go where their drives push them, neither by a stop of the model nor by
+            the range of its references.
         largest: largest commanded effort of each joint in the simulation [N m or N], shape (n,).
         shared: tests of shared values.
         recordings: number of recordings.
@@ -139,13 +143,15 @@ class ActuatorEstimate:
     errors: Array
     tracking: Array
     limited: Array
+    ended: Array
+    blocked: tuple[str, ...]
     largest: Array
     shared: tuple[Shared, ...]
     recordings: int
 
     @property
     def estimated(self) -> Mask:
-        """Values that were estimated, shape (8, n)."""
+        """Values that were estimated, shape (12, n)."""
         return np.asarray(self.layout.index >= 0)
 
 
@@ -193,12 +199,13 @@ def identify(
     for _ in range(CORRECTIONS):
         stretches = add_step_errors(measured, fit.actuators, fit.initial)
         fit = fit_actuators(stretches, fit.actuators, one_delay, BLOCK_S, fit.initial)
+    fit = fit_ends(limbs, motions, stretches, fit, BLOCK_S)
     fit = _drop_limits(stretches, fit)
-    layout, _ = _leave_out_limits(layout, start.values, np.isinf(fit.actuators.limit))
+    layout = fit.layout.separate(DELAY)
     fit, shared = _test_delay(stretches, fit, layout)
     fit, tests = _test_types(stretches, fit, list(_find_types(types, joints)))
     shared += tests
-    return _conclude(stretches, fit, tuple(shared), motions)
+    return _conclude(stretches, fit, tuple(shared), motions, find_blocked(limbs, fit.actuators, motions))
 
 
 def _refuse_rest(motions: Sequence[CommandedMotion], joints: Sequence[str]) -> None:
@@ -220,7 +227,9 @@ def _refuse_rest(motions: Sequence[CommandedMotion], joints: Sequence[str]) -> N
 def _make_known(joints: Sequence[str], drives: KnownDrives) -> ActuatorModel:
     values = np.zeros((len(KINDS), len(joints)))
     values[KP], values[KD] = np.nan_to_num(drives.kp), np.nan_to_num(drives.kd)
-    values[LIMIT] = np.where(np.isnan(drives.limit), NEVER_REACHED, drives.limit)
+    for kind, value in NEVER_REACHED.items():
+        values[KINDS.index(kind)] = value
+    values[LIMIT] = np.where(np.isnan(drives.limit), np.inf, drives.limit)
     return ActuatorModel.from_values(joints, values)
 
 
@@ -237,7 +246,7 @@ def _leave_out_limits(layout: ParameterLayout, values: Array, joints: Mask) -> t
     """Layout and values without the limits of some joints, whose unknown kd is then that of viscous friction too."""
     damped = joints & (layout.index[KD] >= 0)
     values = values.copy()
-    values[LIMIT, joints] = NEVER_REACHED
+    values[LIMIT, joints] = NEVER_REACHED["limit"]
     values[KD, damped] += values[VISCOUS, damped]
     values[VISCOUS, damped] = 0.0
     return layout.without(LIMIT, joints).without(VISCOUS, damped), values
@@ -323,6 +332,7 @@ def _conclude(
     fit: ActuatorFit,
     shared: tuple[Shared, ...],
     motions: Sequence[CommandedMotion],
+    blocked: Sequence[tuple[int, int]],
 ) -> ActuatorEstimate:
     """Intervals by physics: those of values that are not negative end at zero, and hold the estimate."""
     spread, layout = EstimateSpread.from_equations(fit.equations), fit.layout
@@ -344,6 +354,8 @@ def _conclude(
         fit.errors,
         np.sqrt(np.mean(np.concatenate([(motion.q - motion.reference) ** 2 for motion in motions]), axis=0)),
         fit.equations.limited,
+        fit.equations.ended,
+        tuple(fit.actuators.joint_names[joint] for joint in sorted({joint for joint, _ in blocked})),
         fit.equations.largest.max(axis=0),
         shared,
         len({stretch.recording for stretch in stretches}),

@@ -13,7 +13,7 @@ import numpy as np
 
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
-from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels.actuators import HeldCommands, Steps, differentiate, roll_out
@@ -148,6 +148,18 @@ class Rollout:
     def limited(self) -> Array:
         """Share of the steps in which each joint's effort is at its limit, shape (n,)."""
         return np.asarray(np.mean(self.steps.limited != 0.0, axis=0))
+
+    @property
+    def ended(self) -> Array:
+        """Share of the steps in which each joint is at a stop or most of its reference out of range, shape (n,)."""
+        steps = self.steps
+        return np.asarray(np.mean((steps.stopped != 0.0) | (steps.below + steps.above > 0.5), axis=0))
+
+    @property
+    def stopped(self) -> Mask:
+        """Samples at whose end of the step before the joint is at a stop, shape (N, n); the first is never."""
+        at_samples = self.steps.stopped[self.count - 1 :: self.count] != 0.0
+        return np.concatenate([np.zeros((1, at_samples.shape[1]), dtype=bool), at_samples])
 
 
 def split_into_limbs(model: RobotModel) -> tuple[Limb, ...]:

@@ -10,6 +10,7 @@ Student's t are robust to correlation within them (Ibragimov and Mueller, 2010).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -130,7 +131,7 @@ def compare_layouts(
 
     Args:
         equations: equations at `values` in the wider layout.
-        values: values of the actuators, shape (8, n).
+        values: values of the actuators, shape (12, n).
         wide: parameters of the equations.
         narrow: the same with some of them shared.
         name: name of the wider layout.
@@ -140,15 +141,27 @@ def compare_layouts(
     merge = np.zeros((wide.count, narrow.count))
     known = wide.index >= 0
     merge[wide.index[known], narrow.index[known]] = 1.0
+
+    def merge_step(left: Array, rest: Array) -> Array:
+        return np.asarray(merge @ solve_scaled(merge.T @ left @ merge, merge.T @ (rest + left @ now)) - now)
+
+    before, after = leave_out_parts(equations, merge_step), leave_out_parts(equations)
+    return weigh("actuators", name, before, after, alternatives)
+
+
+def leave_out_parts(equations: NormalEquations, solve: Callable[[Array, Array], Array] = solve_scaled) -> Array:
+    """Weighted square errors of each part with the parameters that the rest of the data has, shape (parts,).
+
+    Args:
+        equations: equations.
+        solve: step of the parameters from the normal matrix and the gradient of the rest.
+    """
     numbers = number_parts(equations.recordings)
     matrices, scores = sum_parts(equations, numbers)
     squares = np.bincount(np.unique(numbers, return_inverse=True)[1], equations.squares)
     total, gradient = matrices.sum(axis=0), scores.sum(axis=0)
     errors = []
     for matrix, score, square in zip(matrices, scores, squares.tolist(), strict=True):
-        left, rest = total - matrix, gradient - score
-        shared = merge @ solve_scaled(merge.T @ left @ merge, merge.T @ (rest + left @ now)) - now
-        steps = shared, solve_scaled(left, rest)
-        errors.append([max(square + step @ matrix @ step - 2.0 * score @ step, 0.0) for step in steps])
-    before, after = np.array(errors).T
-    return weigh("actuators", name, before, after, alternatives)
+        step = solve(total - matrix, gradient - score)
+        errors.append(max(square + step @ matrix @ step - 2.0 * score @ step, 0.0))
+    return np.array(errors)

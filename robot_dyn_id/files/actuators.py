@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.actuators.identification import ActuatorEstimate
-from robot_dyn_id.actuators.model import ActuatorModel
+from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.formats import FileFormat
 from robot_dyn_id.files.values import file_errors, read_value
@@ -27,7 +27,8 @@ COMMENT = """\
 #   effort = saturation(kp (reference(t - delay) - q) - kd dq), each reference held until the next
 #   effort = torque of the links + armature ddq + viscous dq + coulomb sign(dq) + offset
 # interval: 95 %; between: standard deviation of the values of single recordings. Values without interval were given.
-# limit: a value that is missing is not known.
+# Joints are stopped at lower_stop and upper_stop; beyond lower_reference and upper_reference drives follow these.
+# Limits, stops and ends of references that are missing are not known.
 """
 
 
@@ -135,14 +136,15 @@ def read_actuators(path: str | Path) -> StoredActuators:
         if missing:
             raise InputError(f"{missing[0]} is missing")
         sha, gravity, held, joints = (read_value(kind, content[key], key) for key, kind in kinds.items())
-        names, values = [], np.full((len(KINDS), len(joints)), np.inf)
+        names, values = [], np.zeros((len(KINDS), len(joints)))
         for number, joint in enumerate(joints):
             if not isinstance(joint, dict) or not isinstance(joint.get("name"), str):
                 raise InputError(f"joints[{number}] has no name")
             names.append(joint["name"])
             for kind, key in enumerate(KINDS):
                 entry = joint.get(key, {})
-                if key == "limit" and not entry:
+                if key in NEVER_REACHED and not entry:
+                    values[kind, number] = NEVER_REACHED[key]
                     continue
                 if not isinstance(entry, dict) or "value" not in entry:
                     raise InputError(f"joints[{number}].{key}.value is missing")

@@ -14,7 +14,6 @@ from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives,
 from robot_dyn_id.actuators.judgment import USE, judge
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion, read_motions
-from robot_dyn_id.actuators.stops import find_stops
 from robot_dyn_id.actuators.validation import RolloutErrors, validate
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
@@ -55,6 +54,7 @@ UNITS = {
     "kp": ("N m/rad", "N/m"),
     "kd": ("N m s/rad", "N s/m"),
     "limit": ("N m", "N"),
+    **dict.fromkeys(("lower_stop", "upper_stop", "lower_reference", "upper_reference"), ("rad", "m")),
 }
 """Units of the values of revolute and of prismatic joints."""
 
@@ -157,6 +157,7 @@ class ActuatorResult:
             joint["bandwidth_hz"] = _finite(self.bandwidth[number])
             joint["rms_error"] = float(self.estimate.errors[number])
             joint["share_at_limit"] = float(self.estimate.limited[number])
+            joint["share_at_end"] = float(self.estimate.ended[number])
         content: dict[str, Any] = {
             "robot_name": self.model.name,
             "verdict": verdict.word,
@@ -321,7 +322,7 @@ def identify_actuators(
             *report_recordings([*training, *others], joints),
             *report_fixed(model, [*training, *others]),
             *report_unrecorded(model, robot.held),
-            *judge(estimate, known, errors, find_stops(model, estimate.actuators, motions)),
+            *judge(estimate, known, errors, model.limits),
         ),
         tuple(one.source for one in training),
         tuple(one.source for one in others),
