@@ -34,7 +34,7 @@ CONVERGED = 1e-5
 """Relative decrease of the mean square errors that ends the iteration."""
 
 SMALL_STEP = 0.1
-"""Step of all parameters that ends it too, as a share of half their intervals: the data do not determine more."""
+"""Step of all parameters that ends it too, as a share of their standard errors: the data do not determine more."""
 
 DAMPINGS = (0.0, 1e-2, 1.0)
 """Additions to the diagonal of the normal matrix, relative to it, that are tried until a step reduces the errors."""
@@ -260,12 +260,13 @@ def weigh_equations(stretches: Sequence[LimbMotion], fit: ActuatorFit, block: fl
 
 
 def _has_converged(equations: NormalEquations, now: Array, bounded: Mask) -> bool:
-    """Whether the next step is small against the intervals that it leads to."""
+    """Whether the next step is small against the standard errors that it leads to."""
     if len(equations.matrices) < 2:
         return False
     step = solve_step(equations, now, bounded)
     after = replace(equations, scores=equations.scores - equations.matrices @ step)
-    return bool(np.all(np.abs(step) <= SMALL_STEP * EstimateSpread.from_equations(after).half_width))
+    deviations = np.sqrt(np.diag(EstimateSpread.from_equations(after).covariance))
+    return bool(np.all(np.abs(step) <= SMALL_STEP * deviations))
 
 
 def _search(
