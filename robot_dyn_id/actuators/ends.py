@@ -14,16 +14,17 @@ from contextlib import suppress
 
 import numpy as np
 
-from robot_dyn_id.actuators.fit import STEP_S, ActuatorFit, LimbMotion, fit_actuators, weigh_equations
+from robot_dyn_id.actuators.comparison import compare_fits
+from robot_dyn_id.actuators.fit import STEP_S, ActuatorFit, LimbMotion, fit_actuators
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import Limb
-from robot_dyn_id.actuators.spread import PARTS, leave_out_parts
+from robot_dyn_id.actuators.spread import PARTS
 from robot_dyn_id.actuators.start import EffortRows, solve_limb
 from robot_dyn_id.actuators.validation import simulate
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.identification.selection.engine import weigh, weigh_joints
+from robot_dyn_id.identification.selection.engine import weigh_joints
 from robot_dyn_id.kernels.actuators import LOWER_REFERENCE, LOWER_STOP, UPPER_REFERENCE, UPPER_STOP
 
 CAUSES = ((LOWER_STOP, LOWER_REFERENCE), (UPPER_STOP, UPPER_REFERENCE))
@@ -158,13 +159,8 @@ def _choose(
     stretches: Sequence[LimbMotion], fit: ActuatorFit, candidates: Sequence[ActuatorFit], block: float
 ) -> ActuatorFit:
     """The candidate with the smallest errors in parts that it was not fitted to, of those that pay against the fit."""
-    weights = np.min([one.errors for one in (fit, *candidates)], axis=0) ** -2.0
-    before, *after = (leave_out_parts(weigh_equations(stretches, one, block, weights)) for one in (fit, *candidates))
-    paying = [
-        (float(squares.sum()), place)
-        for place, squares in enumerate(after)
-        if weigh("actuators", "end", before, squares, len(candidates)).pays
-    ]
+    tried = compare_fits([(stretches, one) for one in (fit, *candidates)], block)
+    paying = [(one.loss, place) for place, one in enumerate(tried) if one.pays]
     return candidates[min(paying)[1]] if paying else fit
 
 

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from robot_dyn_id.actuators.comparison import compare_fits
 from robot_dyn_id.actuators.ends import find_blocked, fit_ends
 from robot_dyn_id.actuators.fit import (
     ActuatorFit,
@@ -19,9 +20,10 @@ from robot_dyn_id.actuators.fit import (
     solve_step,
 )
 from robot_dyn_id.actuators.layout import ParameterLayout
+from robot_dyn_id.actuators.links import fit_links
 from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
 from robot_dyn_id.actuators.motion import SHORT_WINDOW_S, CommandedMotion
-from robot_dyn_id.actuators.rollout import split_into_limbs
+from robot_dyn_id.actuators.rollout import Limb, split_into_limbs
 from robot_dyn_id.actuators.spread import EstimateSpread, compare_layouts, correlate, solve_scaled
 from robot_dyn_id.actuators.start import find_start
 from robot_dyn_id.arrays import Array, Mask
@@ -118,6 +120,9 @@ class ActuatorEstimate:
     """Identified actuators of a robot with n joints.
 
     Attributes:
+        robot: the robot, with the links that were given, or others that predict better.
+        links: share of the weighted square errors of simulations that other links remove, in parts of the data that the
+            actuators were not fitted to; 0: those given.
         actuators: the actuators.
         layout: parameters that were estimated.
         low, high: 95 % intervals by kind and joint, shape (12, n); known values have none (NaN).
@@ -134,6 +139,8 @@ class ActuatorEstimate:
         recordings: number of recordings.
     """
 
+    robot: RobotModel = field(repr=False)
+    links: float
     actuators: ActuatorModel
     layout: ParameterLayout
     low: Array = field(repr=False)
@@ -164,8 +171,9 @@ def identify(
 ) -> ActuatorEstimate:
     """Identify actuators.
 
-    The links are those of the model. kd and viscous friction have the same effect while the effort is not at its limit:
-    where kd is not known and the limit is not reached, it is estimated with the viscous friction in it.
+    The links are those of the model, or others near them where these predict better. kd and viscous friction have the
+    same effect while the effort is not at its limit: where kd is not known and the limit is not reached, it is
+    estimated with the viscous friction in it.
 
     Args:
         model: robot model.
@@ -179,8 +187,8 @@ def identify(
     """
     joints = model.joint_names
     _refuse_rest(motions, joints)
-    limbs = split_into_limbs(model)
-    stretches = divide(limbs, motions, joints)
+    limbs: Sequence[Limb] = split_into_limbs(model)
+    stretches: Sequence[LimbMotion] = divide(limbs, motions, joints)
     known = _make_known(joints, drives)
     layout = _make_layout(drives)
     progress("finding a start by least squares on the commanded effort")
@@ -191,21 +199,67 @@ def identify(
     one_delay = layout.share(DELAY, range(len(joints)))
     short = divide(limbs, motions, joints, SHORT_WINDOW_S)
     start = fit_actuators(short, start, one_delay, BLOCK_S, max_steps=SHORT_STEPS).actuators
-    initial = [
-        InitialState.from_simulation(one.limb, start.select(one.limb.joint_names), one.motion) for one in stretches
-    ]
-    fit = fit_actuators(stretches, start, one_delay, BLOCK_S, initial)
+    fit = _fit_from(stretches, start, one_delay)
     measured = stretches
-    for _ in range(CORRECTIONS):
-        stretches = add_step_errors(measured, fit.actuators, fit.initial)
-        fit = fit_actuators(stretches, fit.actuators, one_delay, BLOCK_S, fit.initial)
+    stretches, fit = _correct_steps(measured, fit)
     fit = fit_ends(limbs, motions, stretches, fit, BLOCK_S)
     fit = _drop_limits(stretches, fit)
+    progress("fitting links near those of the robot description")
+    robot, links, stretches, fit = _free_links(model, measured, stretches, fit)
     layout = fit.layout.separate(DELAY)
     fit, shared = _test_delay(stretches, fit, layout)
     fit, tests = _test_types(stretches, fit, list(_find_types(types, joints)))
     shared += tests
-    return _conclude(stretches, fit, tuple(shared), motions, find_blocked(limbs, fit.actuators, motions))
+    return _conclude(robot, links, stretches, fit, tuple(shared), motions)
+
+
+def _fit_from(stretches: Sequence[LimbMotion], start: ActuatorModel, layout: ParameterLayout) -> ActuatorFit:
+    """Fit from actuators with which no motion was simulated before."""
+    initial = [
+        InitialState.from_simulation(one.limb, start.select(one.limb.joint_names), one.motion) for one in stretches
+    ]
+    return fit_actuators(stretches, start, layout, BLOCK_S, initial)
+
+
+def _correct_steps(measured: Sequence[LimbMotion], fit: ActuatorFit) -> tuple[Sequence[LimbMotion], ActuatorFit]:
+    """Windows with the errors of the time steps, and the fit to them."""
+    stretches = measured
+    for _ in range(CORRECTIONS):
+        stretches = add_step_errors(measured, fit.actuators, fit.initial)
+        fit = fit_actuators(stretches, fit.actuators, fit.layout, BLOCK_S, fit.initial)
+    return stretches, fit
+
+
+def _free_links(
+    model: RobotModel, measured: Sequence[LimbMotion], stretches: Sequence[LimbMotion], fit: ActuatorFit
+) -> tuple[RobotModel, float, Sequence[LimbMotion], ActuatorFit]:
+    """The robot with other links as long as they pay in efforts and in simulations, their gain, windows and fit.
+
+    Actuators that were fitted with wrong links make up for them: the links are fitted again with the new ones.
+    """
+    described = split_into_limbs(model)
+    limbs, robot, left = described, model, 1.0
+    measured, stretches = (_move(part, limbs) for part in (measured, stretches))
+    while True:
+        other, start = fit_links(robot, described, limbs, stretches, fit)
+        if other is robot:
+            return robot, 1.0 - left, stretches, fit
+        moved = split_into_limbs(other)
+        try:
+            free = _fit_from(_move(stretches, moved), start, fit.layout)
+            corrected, free = _correct_steps(_move(measured, moved), free)
+        except InputError:  # the simulation diverges
+            return robot, 1.0 - left, stretches, fit
+        (tried,) = compare_fits([(stretches, fit), (corrected, free)], BLOCK_S)
+        if not tried.pays:
+            return robot, 1.0 - left, stretches, fit
+        limbs, robot, stretches, fit, left = moved, other, corrected, free, left * (1.0 - tried.gain)
+
+
+def _move(stretches: Sequence[LimbMotion], limbs: Sequence[Limb]) -> list[LimbMotion]:
+    """Windows with the limbs of the same joints of another robot."""
+    own = {limb.joint_names: limb for limb in limbs}
+    return [replace(stretch, limb=own[stretch.limb.joint_names]) for stretch in stretches]
 
 
 def _refuse_rest(motions: Sequence[CommandedMotion], joints: Sequence[str]) -> None:
@@ -328,11 +382,12 @@ def _drop_limits(stretches: Sequence[LimbMotion], fit: ActuatorFit) -> ActuatorF
 
 
 def _conclude(
+    robot: RobotModel,
+    links: float,
     stretches: Sequence[LimbMotion],
     fit: ActuatorFit,
     shared: tuple[Shared, ...],
     motions: Sequence[CommandedMotion],
-    blocked: Sequence[tuple[int, int]],
 ) -> ActuatorEstimate:
     """Intervals by physics: those of values that are not negative end at zero, and hold the estimate."""
     spread, layout = EstimateSpread.from_equations(fit.equations), fit.layout
@@ -344,7 +399,11 @@ def _conclude(
     low = np.where(bounded, np.maximum(low, 0.0), low)
     high = np.where(bounded & (now == 0.0), np.maximum(after + spread.half_width, 0.0), high)
     none = np.full(fit.actuators.values.shape, np.nan)
+    limbs = {stretch.limb.joint_names: stretch.limb for stretch in stretches}
+    blocked = find_blocked(list(limbs.values()), fit.actuators, motions)
     return ActuatorEstimate(
+        robot,
+        links,
         fit.actuators,
         layout,
         layout.write(none, low),

@@ -122,6 +122,16 @@ ACTUATOR_LIMIT_UNKNOWN = Definition(
     "give the limit, or record steps of the reference that exceed it",
 )
 
+ACTUATOR_OTHER_LINKS = Definition(
+    "actuator_other_links",
+    Section.ACTUATORS,
+    "info",
+    "Physically consistent links near those of the robot description predict parts of the data that they were not "
+    "fitted to better, and replace them. With a fixed base only combinations of masses and inertias are known, the "
+    "rest is that of the description.",
+    "use the actuators with these links, which the exported models contain",
+)
+
 ACTUATOR_SCALE_OF_LINKS = Definition(
     "actuator_scale_of_links",
     Section.ACTUATORS,
@@ -198,6 +208,7 @@ def judge(
         *_report_poor(estimate),
         *_report_confounded(estimate),
         *_report_unknown(estimate, drives),
+        *_report_links(estimate),
         *_report_sharing(estimate),
     )
 
@@ -289,6 +300,14 @@ def _report_unknown(estimate: ActuatorEstimate, drives: KnownDrives) -> Iterator
         yield ACTUATOR_DAMPING_IN_GAIN.found(f"kd of {', '.join(damped)} contains the viscous friction", damped)
     if estimate.recordings < LEAST_RECORDINGS:
         yield ACTUATOR_ONE_TEMPERATURE.found(f"{estimate.recordings} recordings")
+
+
+def _report_links(estimate: ActuatorEstimate) -> Iterator[Finding]:
+    if estimate.links:
+        masses = estimate.robot.inertial_parameters[::10].tolist()
+        named = ", ".join(f"{name} {mass:.3g}" for name, mass in zip(estimate.robot.body_names, masses, strict=True))
+        message = f"other links remove {estimate.links:.0%} of the squared errors of simulations; masses: {named}"
+        yield ACTUATOR_OTHER_LINKS.found(message)
 
 
 def _report_sharing(estimate: ActuatorEstimate) -> Iterator[Finding]:

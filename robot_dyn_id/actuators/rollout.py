@@ -7,7 +7,7 @@ Joints that share no moving body do not act on each other while the base is fixe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -34,11 +34,13 @@ class Limb:
 
     Attributes:
         joint_names: names of the n joints.
+        model: model of these joints, all others fixed.
         tree: tree of the bodies.
         parameters: their standard parameters, shape (b, 10, 1).
     """
 
     joint_names: tuple[str, ...]
+    model: RobotModel = field(repr=False)
     tree: BodyTree
     parameters: Array
 
@@ -178,9 +180,11 @@ def split_into_limbs(model: RobotModel) -> tuple[Limb, ...]:
 
 def _make_limb(model: RobotModel, joints: Sequence[str]) -> Limb:
     if len(joints) < len(model.joint_names):
-        model = RobotModel.from_urdf(model.urdf, joints, model.held, tuple(model.gravity))
+        own = RobotModel.from_urdf(model.urdf, joints, model.held, tuple(model.gravity))
+        bodies = model.inertial_parameters.reshape(-1, 10)[[model.body_names.index(name) for name in own.body_names]]
+        model = replace(own, inertial_parameters=bodies.ravel())
     dynamics = Dynamics.from_model(model)
-    return Limb(tuple(model.joint_names), dynamics.body_tree, dynamics.body_parameters)
+    return Limb(tuple(model.joint_names), model, dynamics.body_tree, dynamics.body_parameters)
 
 
 def simulate_commands(model: RobotModel, actuators: ActuatorModel, motion: CommandedMotion) -> Array:

@@ -58,6 +58,7 @@ class EffortRows:
     """Equations of the effort of one limb along a measured motion, low-passed, N samples of n joints.
 
     Attributes:
+        motion: low-passed positions, velocities and accelerations, shape (n, N) each.
         links: torque of the rigid links [N m or N], shape (n, N).
         columns: torques per unit of each of `MECHANICAL`, positive where they oppose the drive, shape (4, n, N).
         q, dq: positions and velocities that the drive gets, without the low-pass, shape (n, M).
@@ -67,6 +68,7 @@ class EffortRows:
         edge: samples at both ends that are left out: derivatives are rough there.
     """
 
+    motion: tuple[Array, Array, Array]
     links: Array
     columns: Array
     q: Array
@@ -97,7 +99,8 @@ class EffortRows:
         inner = slice(edge, len(t) - edge)
         columns = np.stack([ddq, dq, low_pass.apply(np.sign(dq), rate), np.ones_like(q)])[:, :, inner]
         links = limb.inverse_dynamics(smooth, dq, ddq)[:, inner]
-        rows = cls(links, columns, q, np.gradient(q, 1.0 / rate, axis=1), q, t, low_pass, edge)
+        motion_rows = smooth[:, inner], dq[:, inner], ddq[:, inner]
+        rows = cls(motion_rows, links, columns, q, np.gradient(q, 1.0 / rate, axis=1), q, t, low_pass, edge)
         return rows.delayed(motion, delay)
 
     def delayed(self, motion: CommandedMotion, delay: Array) -> EffortRows:

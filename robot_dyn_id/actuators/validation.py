@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.actuators.fit import STEP_S, InitialState, divide
+from robot_dyn_id.actuators.fit import STEP_S, InitialState, LimbMotion, divide
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import LONGEST_STEP_S, Limb, split_into_limbs
@@ -133,10 +133,30 @@ def _compare_efforts(
     missed, commanded = np.zeros((2, len(actuators.joint_names)))
     for stretch in divide(limbs, motions, actuators.joint_names):
         own = actuators.select(stretch.limb.joint_names)
-        motion = stretch.motion.within(own.lower_reference, own.upper_reference)
-        rows = EffortRows.from_motion(stretch.limb, motion, own.delay)
-        given, taken = rows.effort(own)
-        free = ~rows.sample(motion, simulate([stretch.limb], own, motion, STEP_S)[1])
+        rows, given, free = find_free_rows(stretch, own)
+        _, taken = rows.effort(own)
         missed[stretch.joints] += np.sum((given - taken) ** 2, axis=1, where=free)
         commanded[stretch.joints] += np.sum(given**2, axis=1, where=free)
     return missed, commanded
+
+
+def find_free_rows(stretch: LimbMotion, actuators: ActuatorModel) -> tuple[EffortRows, Array, Mask]:
+    """Equations of the effort along a measured motion, and where no stop carries a part of it.
+
+    Args:
+        stretch: window of the motion of a limb.
+        actuators: actuators of its joints.
+
+    Returns:
+        The equations, the effort of the drives [N m or N], and the mask of its free samples, shape (n, N) each.
+
+    Raises:
+        InputError: the simulation, which finds what is at a stop, diverges.
+    """
+    motion = stretch.motion.within(actuators.lower_reference, actuators.upper_reference)
+    rows = EffortRows.from_motion(stretch.limb, motion, actuators.delay)
+    given, _ = rows.effort(actuators)
+    if not np.isfinite([actuators.lower_stop, actuators.upper_stop]).any():
+        return rows, given, np.ones(given.shape, dtype=bool)
+    _, stopped = simulate([stretch.limb], actuators, motion, STEP_S)
+    return rows, given, ~rows.sample(motion, stopped)

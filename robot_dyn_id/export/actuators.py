@@ -132,14 +132,15 @@ def _take_bodies(model: RobotModel, tool: str) -> Array:
     return bodies
 
 
-def make_friction_urdf(model: RobotModel, actuators: ActuatorModel) -> str:
+def make_friction_urdf(model: RobotModel, actuators: ActuatorModel, *, links: bool = False) -> str:
     """URDF of a robot with the viscous and the Coulomb friction of its actuators; all else is kept.
 
     Args:
         model: robot model.
         actuators: actuators of its joints.
+        links: whether the links of the model, which are others than those of its URDF, are written too.
     """
-    return make_urdf_with_friction(model, _take_friction(actuators), URDF_COMMENT)
+    return make_urdf_with_friction(model, _take_friction(actuators), URDF_COMMENT, links=links)
 
 
 def make_position_sdf(model: RobotModel, actuators: ActuatorModel) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ COMMENT = """\
 #   effort = torque of the links + armature ddq + viscous dq + coulomb sign(dq) + offset
 # interval: 95 %; between: standard deviation of the values of single recordings. Values without interval were given.
 # Joints are stopped at lower_stop and upper_stop; beyond lower_reference and upper_reference drives follow these.
+# links: m mx my mz Ixx Ixy Iyy Ixz Iyz Izz about the joint frame, where they are not those of the robot description.
 # Limits, stops and ends of references that are missing are not known.
 """
 
@@ -41,12 +42,14 @@ class StoredActuators:
         gravity: gravity vector in the base frame [m/s^2].
         held: positions of the joints that did not move [rad or m].
         actuators: the actuators.
+        links: standard parameters of the bodies, by name; empty: those of the robot description.
     """
 
     urdf_sha256: str
     gravity: tuple[float, ...]
     held: Mapping[str, float]
     actuators: ActuatorModel
+    links: Mapping[str, tuple[float, ...]]
 
     def model(self, urdf: str) -> RobotModel:
         """Model of the robot that the actuators belong to.
@@ -61,7 +64,11 @@ class StoredActuators:
             raise InputError(
                 "the actuators were identified with another robot description: give that one, or identify again"
             )
-        return RobotModel.from_urdf(urdf, self.actuators.joint_names, self.held, self.gravity)
+        model = RobotModel.from_urdf(urdf, self.actuators.joint_names, self.held, self.gravity)
+        if not self.links:
+            return model
+        bodies = [self.links[name] for name in model.body_names]
+        return replace(model, inertial_parameters=np.array(bodies).ravel())
 
 
 def summarize_actuators(estimate: ActuatorEstimate) -> list[dict[str, Any]]:
@@ -109,7 +116,9 @@ def write_actuators(path: str | Path, model: RobotModel, estimate: ActuatorEstim
         {key: _write_row(value) if isinstance(value, dict) else value for key, value in joint.items()}
         for joint in content["joints"]
     ]
-    FORMAT.write(path, {**content, "gravity": Row(content["gravity"]), "joints": joints}, COMMENT)
+    links = {name: Row(body) for name, body in content.get("links", {}).items()}
+    rows = {"gravity": Row(content["gravity"]), "joints": joints, **({"links": links} if links else {})}
+    FORMAT.write(path, {**content, **rows}, COMMENT)
     return content
 
 
@@ -150,4 +159,8 @@ def read_actuators(path: str | Path) -> StoredActuators:
                     raise InputError(f"joints[{number}].{key}.value is missing")
                 values[kind, number] = read_value(float, entry["value"], f"joints[{number}].{key}.value")
         actuators = ActuatorModel.from_values(names, values)
-    return StoredActuators(sha, gravity, held, actuators)
+        links = read_value(dict[str, tuple[float, ...]], content.get("links", {}), "links")
+        wrong = [name for name, body in links.items() if len(body) != 10]
+        if wrong:
+            raise InputError(f"links.{wrong[0]} has {len(links[wrong[0]])} numbers, expected 10")
+    return StoredActuators(sha, gravity, held, actuators, links)
