@@ -26,6 +26,7 @@ class NormalEquations:
         initial: changes of the initial state of each stretch at the present parameters, shape (2 n,) each.
         shares: what a change of the parameters takes from them, shape (2 n, p) each.
         limited: share of the time in which each joint's effort is at its limit, shape (n,).
+        ended: share of the time in which each joint is at a stop, or its reference beyond its range, shape (n,).
         largest: largest effort that each joint's drive commands in each stretch, were it not limited [N m or N], shape
             (stretches, n); 0 for joints of other limbs.
     """
@@ -37,6 +38,7 @@ class NormalEquations:
     initial: tuple[Array, ...] = field(repr=False)
     shares: tuple[Array, ...] = field(repr=False)
     limited: Array
+    ended: Array
     largest: Array
 
     @property

@@ -34,7 +34,7 @@ CONVERGED = 1e-5
 """Relative decrease of the mean square errors that ends the iteration."""
 
 SMALL_STEP = 0.1
-"""Step of all parameters that ends it too, as a share of half their intervals: the data do not determine more."""
+"""Step of all parameters that ends it too, as a share of their standard errors: the data do not determine more."""
 
 DAMPINGS = (0.0, 1e-2, 1.0)
 """Additions to the diagonal of the normal matrix, relative to it, that are tried until a step reduces the errors."""
@@ -253,13 +253,20 @@ def fit_actuators(
     return ActuatorFit(actuators, layout, np.sqrt(squares), initial, equations, steps)
 
 
+def weigh_equations(stretches: Sequence[LimbMotion], fit: ActuatorFit, block: float, weights: Array) -> NormalEquations:
+    """Equations of a fit with other weights of the joints, shape (n,), which make fits comparable."""
+    task = _Task(stretches, fit.actuators.joint_names, fit.layout, block)
+    return task.differentiate(fit.actuators.values, fit.initial, weights)
+
+
 def _has_converged(equations: NormalEquations, now: Array, bounded: Mask) -> bool:
-    """Whether the next step is small against the intervals that it leads to."""
+    """Whether the next step is small against the standard errors that it leads to."""
     if len(equations.matrices) < 2:
         return False
     step = solve_step(equations, now, bounded)
     after = replace(equations, scores=equations.scores - equations.matrices @ step)
-    return bool(np.all(np.abs(step) <= SMALL_STEP * EstimateSpread.from_equations(after).half_width))
+    deviations = np.sqrt(np.diag(EstimateSpread.from_equations(after).covariance))
+    return bool(np.all(np.abs(step) <= SMALL_STEP * deviations))
 
 
 def _search(
@@ -330,7 +337,7 @@ class _Task:
         derivatives hold for; it must not prevent the step of all others.
 
         Args:
-            values: values of the actuators, shape (8, n).
+            values: values of the actuators, shape (12, n).
             initial: initial states.
             changes: their changes, shape (2 n,) each.
             weights: weights of the joints, shape (n,).
@@ -376,12 +383,12 @@ class _Task:
         """Gauss-Newton equations.
 
         Args:
-            values: values of the actuators, shape (8, n).
+            values: values of the actuators, shape (12, n).
             initial: initial states.
             weights: weights of the joints, shape (n,).
         """
 
-        def differentiate_one(number: int) -> tuple[tuple[Array, ...], Array, Array]:
+        def differentiate_one(number: int) -> tuple[tuple[Array, ...], Array, Array, Array]:
             stretch, state = self.stretches[number], initial[number]
             actuators = self._actuators(stretch, values)
             positions, rollout = stretch.limb.simulate(actuators, stretch.motion, state.q, state.v, STEP_S)
@@ -389,19 +396,20 @@ class _Task:
             error = stretch.motion.q - positions
             blocks = cut_into_blocks(stretch.motion, self.block)
             found = eliminate_initial(slopes, error, weights[stretch.joints], blocks)
-            return found, rollout.limited, np.abs(rollout.efforts).max(axis=0)
+            return found, rollout.limited, rollout.ended, np.abs(rollout.efforts).max(axis=0)
 
         p, n = self.layout.count, len(self.joint_names)
         matrices, scores, squares, initials, shares = [], [], [], [], []
         numbers: dict[tuple[int, str, float, int], int] = {}
         recordings: list[int] = []
-        limited, lengths, largest = np.zeros(n), np.zeros(n), np.zeros((len(self.stretches), n))
+        limited, ended, lengths, largest = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((len(self.stretches), n))
         with closing(map_in_order(differentiate_one, range(len(self.stretches)))) as results:
             for number, (stretch, result) in enumerate(zip(self.stretches, results, strict=True)):
-                (matrix, score, square, start, share), at_limit, largest[number, stretch.joints] = result
+                (matrix, score, square, start, share), at_limit, at_end, largest[number, stretch.joints] = result
                 index = self.layout.index[:, stretch.joints]
                 places = index[index >= 0]
                 limited[stretch.joints] += at_limit * len(stretch.motion.t)
+                ended[stretch.joints] += at_end * len(stretch.motion.t)
                 lengths[stretch.joints] += len(stretch.motion.t)
                 spread = np.zeros((len(start), p))
                 np.add.at(spread.T, places, share.T)
@@ -423,6 +431,7 @@ class _Task:
             tuple(initials),
             tuple(shares),
             limited / lengths,
+            ended / lengths,
             largest,
         )
 

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from robot_dyn_id.actuators.comparison import compare_fits
+from robot_dyn_id.actuators.ends import find_blocked, fit_ends
 from robot_dyn_id.actuators.fit import (
     ActuatorFit,
     InitialState,
@@ -18,9 +20,10 @@ from robot_dyn_id.actuators.fit import (
     solve_step,
 )
 from robot_dyn_id.actuators.layout import ParameterLayout
+from robot_dyn_id.actuators.links import fit_links
 from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
 from robot_dyn_id.actuators.motion import SHORT_WINDOW_S, CommandedMotion
-from robot_dyn_id.actuators.rollout import split_into_limbs
+from robot_dyn_id.actuators.rollout import Limb, split_into_limbs
 from robot_dyn_id.actuators.spread import EstimateSpread, compare_layouts, correlate, solve_scaled
 from robot_dyn_id.actuators.start import find_start
 from robot_dyn_id.arrays import Array, Mask
@@ -117,19 +120,27 @@ class ActuatorEstimate:
     """Identified actuators of a robot with n joints.
 
     Attributes:
+        robot: the robot, with the links that were given, or others that predict better.
+        links: share of the weighted square errors of simulations that other links remove, in parts of the data that the
+            actuators were not fitted to; 0: those given.
         actuators: the actuators.
         layout: parameters that were estimated.
-        low, high: 95 % intervals by kind and joint, shape (8, n); known values have none (NaN).
-        between: standard deviation of the values of single recordings, shape (8, n); NaN with fewer than three.
+        low, high: 95 % intervals by kind and joint, shape (12, n); known values have none (NaN).
+        between: standard deviation of the values of single recordings, shape (12, n); NaN with fewer than three.
         correlation: correlation of the p parameters under white noise of the positions, shape (p, p).
         errors: RMS of the position errors of the joints in the simulation of the recordings [rad or m], shape (n,).
         tracking: RMS of the distance of the measured from the commanded positions [rad or m], shape (n,).
         limited: share of the time in which each joint is at its effort limit, shape (n,).
+        ended: share of the time in which each joint is at a stop, or its reference beyond its range, shape (n,).
+        blocked: names of the joints that do not go where their drives push them, neither by a stop of the model nor by
+            the range of its references.
         largest: largest commanded effort of each joint in the simulation [N m or N], shape (n,).
         shared: tests of shared values.
         recordings: number of recordings.
     """
 
+    robot: RobotModel = field(repr=False)
+    links: float
     actuators: ActuatorModel
     layout: ParameterLayout
     low: Array = field(repr=False)
@@ -139,13 +150,15 @@ class ActuatorEstimate:
     errors: Array
     tracking: Array
     limited: Array
+    ended: Array
+    blocked: tuple[str, ...]
     largest: Array
     shared: tuple[Shared, ...]
     recordings: int
 
     @property
     def estimated(self) -> Mask:
-        """Values that were estimated, shape (8, n)."""
+        """Values that were estimated, shape (12, n)."""
         return np.asarray(self.layout.index >= 0)
 
 
@@ -158,8 +171,9 @@ def identify(
 ) -> ActuatorEstimate:
     """Identify actuators.
 
-    The links are those of the model. kd and viscous friction have the same effect while the effort is not at its limit:
-    where kd is not known and the limit is not reached, it is estimated with the viscous friction in it.
+    The links are those of the model, or others near them where these predict better. kd and viscous friction have the
+    same effect while the effort is not at its limit: where kd is not known and the limit is not reached, it is
+    estimated with the viscous friction in it.
 
     Args:
         model: robot model.
@@ -173,8 +187,8 @@ def identify(
     """
     joints = model.joint_names
     _refuse_rest(motions, joints)
-    limbs = split_into_limbs(model)
-    stretches = divide(limbs, motions, joints)
+    limbs: Sequence[Limb] = split_into_limbs(model)
+    stretches: Sequence[LimbMotion] = divide(limbs, motions, joints)
     known = _make_known(joints, drives)
     layout = _make_layout(drives)
     progress("finding a start by least squares on the commanded effort")
@@ -185,20 +199,67 @@ def identify(
     one_delay = layout.share(DELAY, range(len(joints)))
     short = divide(limbs, motions, joints, SHORT_WINDOW_S)
     start = fit_actuators(short, start, one_delay, BLOCK_S, max_steps=SHORT_STEPS).actuators
-    initial = [
-        InitialState.from_simulation(one.limb, start.select(one.limb.joint_names), one.motion) for one in stretches
-    ]
-    fit = fit_actuators(stretches, start, one_delay, BLOCK_S, initial)
+    fit = _fit_from(stretches, start, one_delay)
     measured = stretches
-    for _ in range(CORRECTIONS):
-        stretches = add_step_errors(measured, fit.actuators, fit.initial)
-        fit = fit_actuators(stretches, fit.actuators, one_delay, BLOCK_S, fit.initial)
+    stretches, fit = _correct_steps(measured, fit)
+    fit = fit_ends(limbs, motions, stretches, fit, BLOCK_S)
     fit = _drop_limits(stretches, fit)
-    layout, _ = _leave_out_limits(layout, start.values, np.isinf(fit.actuators.limit))
+    progress("fitting links near those of the robot description")
+    robot, links, stretches, fit = _free_links(model, measured, stretches, fit)
+    layout = fit.layout.separate(DELAY)
     fit, shared = _test_delay(stretches, fit, layout)
     fit, tests = _test_types(stretches, fit, list(_find_types(types, joints)))
     shared += tests
-    return _conclude(stretches, fit, tuple(shared), motions)
+    return _conclude(robot, links, stretches, fit, tuple(shared), motions)
+
+
+def _fit_from(stretches: Sequence[LimbMotion], start: ActuatorModel, layout: ParameterLayout) -> ActuatorFit:
+    """Fit from actuators with which no motion was simulated before."""
+    initial = [
+        InitialState.from_simulation(one.limb, start.select(one.limb.joint_names), one.motion) for one in stretches
+    ]
+    return fit_actuators(stretches, start, layout, BLOCK_S, initial)
+
+
+def _correct_steps(measured: Sequence[LimbMotion], fit: ActuatorFit) -> tuple[Sequence[LimbMotion], ActuatorFit]:
+    """Windows with the errors of the time steps, and the fit to them."""
+    stretches = measured
+    for _ in range(CORRECTIONS):
+        stretches = add_step_errors(measured, fit.actuators, fit.initial)
+        fit = fit_actuators(stretches, fit.actuators, fit.layout, BLOCK_S, fit.initial)
+    return stretches, fit
+
+
+def _free_links(
+    model: RobotModel, measured: Sequence[LimbMotion], stretches: Sequence[LimbMotion], fit: ActuatorFit
+) -> tuple[RobotModel, float, Sequence[LimbMotion], ActuatorFit]:
+    """The robot with other links as long as they pay in efforts and in simulations, their gain, windows and fit.
+
+    Actuators that were fitted with wrong links make up for them: the links are fitted again with the new ones.
+    """
+    described = split_into_limbs(model)
+    limbs, robot, left = described, model, 1.0
+    measured, stretches = (_move(part, limbs) for part in (measured, stretches))
+    while True:
+        other, start = fit_links(robot, described, limbs, stretches, fit)
+        if other is robot:
+            return robot, 1.0 - left, stretches, fit
+        moved = split_into_limbs(other)
+        try:
+            free = _fit_from(_move(stretches, moved), start, fit.layout)
+            corrected, free = _correct_steps(_move(measured, moved), free)
+        except InputError:  # the simulation diverges
+            return robot, 1.0 - left, stretches, fit
+        (tried,) = compare_fits([(stretches, fit), (corrected, free)], BLOCK_S)
+        if not tried.pays:
+            return robot, 1.0 - left, stretches, fit
+        limbs, robot, stretches, fit, left = moved, other, corrected, free, left * (1.0 - tried.gain)
+
+
+def _move(stretches: Sequence[LimbMotion], limbs: Sequence[Limb]) -> list[LimbMotion]:
+    """Windows with the limbs of the same joints of another robot."""
+    own = {limb.joint_names: limb for limb in limbs}
+    return [replace(stretch, limb=own[stretch.limb.joint_names]) for stretch in stretches]
 
 
 def _refuse_rest(motions: Sequence[CommandedMotion], joints: Sequence[str]) -> None:
@@ -220,7 +281,9 @@ def _refuse_rest(motions: Sequence[CommandedMotion], joints: Sequence[str]) -> N
 def _make_known(joints: Sequence[str], drives: KnownDrives) -> ActuatorModel:
     values = np.zeros((len(KINDS), len(joints)))
     values[KP], values[KD] = np.nan_to_num(drives.kp), np.nan_to_num(drives.kd)
-    values[LIMIT] = np.where(np.isnan(drives.limit), NEVER_REACHED, drives.limit)
+    for kind, value in NEVER_REACHED.items():
+        values[KINDS.index(kind)] = value
+    values[LIMIT] = np.where(np.isnan(drives.limit), np.inf, drives.limit)
     return ActuatorModel.from_values(joints, values)
 
 
@@ -237,7 +300,7 @@ def _leave_out_limits(layout: ParameterLayout, values: Array, joints: Mask) -> t
     """Layout and values without the limits of some joints, whose unknown kd is then that of viscous friction too."""
     damped = joints & (layout.index[KD] >= 0)
     values = values.copy()
-    values[LIMIT, joints] = NEVER_REACHED
+    values[LIMIT, joints] = NEVER_REACHED["limit"]
     values[KD, damped] += values[VISCOUS, damped]
     values[VISCOUS, damped] = 0.0
     return layout.without(LIMIT, joints).without(VISCOUS, damped), values
@@ -319,6 +382,8 @@ def _drop_limits(stretches: Sequence[LimbMotion], fit: ActuatorFit) -> ActuatorF
 
 
 def _conclude(
+    robot: RobotModel,
+    links: float,
     stretches: Sequence[LimbMotion],
     fit: ActuatorFit,
     shared: tuple[Shared, ...],
@@ -334,7 +399,11 @@ def _conclude(
     low = np.where(bounded, np.maximum(low, 0.0), low)
     high = np.where(bounded & (now == 0.0), np.maximum(after + spread.half_width, 0.0), high)
     none = np.full(fit.actuators.values.shape, np.nan)
+    limbs = {stretch.limb.joint_names: stretch.limb for stretch in stretches}
+    blocked = find_blocked(list(limbs.values()), fit.actuators, motions)
     return ActuatorEstimate(
+        robot,
+        links,
         fit.actuators,
         layout,
         layout.write(none, low),
@@ -344,6 +413,8 @@ def _conclude(
         fit.errors,
         np.sqrt(np.mean(np.concatenate([(motion.q - motion.reference) ** 2 for motion in motions]), axis=0)),
         fit.equations.limited,
+        fit.equations.ended,
+        tuple(fit.actuators.joint_names[joint] for joint in sorted({joint for joint, _ in blocked})),
         fit.equations.largest.max(axis=0),
         shared,
         len({stretch.recording for stretch in stretches}),

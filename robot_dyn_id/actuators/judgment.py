@@ -3,18 +3,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives
 from robot_dyn_id.actuators.spread import LEAST_RECORDINGS
-from robot_dyn_id.actuators.stops import EndStop
 from robot_dyn_id.actuators.validation import RolloutErrors
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.thresholds import Thresholds
-from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KD, KINDS, KP, LIMIT, OFFSET, VISCOUS
+from robot_dyn_id.kernels.actuators import (
+    ARMATURE,
+    COULOMB,
+    DELAY,
+    KD,
+    KINDS,
+    KP,
+    LIMIT,
+    LOWER_REFERENCE,
+    LOWER_STOP,
+    OFFSET,
+    UPPER_REFERENCE,
+    UPPER_STOP,
+    VISCOUS,
+)
+from robot_dyn_id.model.robot import Limits
 from robot_dyn_id.uses import LIMITED
 
 USE = "forward_simulation"
@@ -47,14 +61,32 @@ ACTUATOR_JOINT_ERROR = Definition(
     lowers={USE: LIMITED},
 )
 
+ACTUATOR_BLOCKED = Definition(
+    "actuator_blocked",
+    Section.ACTUATORS,
+    "warning",
+    "A joint does not go where its drive pushes it, and neither an end stop nor an end of its references predicts "
+    "that: a contact, for example. It is not in the model, and falsifies friction and delay.",
+    "record a motion that does not reach it, or fix the joint in the configuration",
+    lowers={USE: LIMITED},
+)
+
 ACTUATOR_END_STOP = Definition(
     "actuator_end_stop",
     Section.ACTUATORS,
-    "warning",
-    "A joint does not move beyond a position, although its drive pushes it further: an end stop, or a contact. It is "
-    "not in the model, and falsifies friction and delay.",
-    "record a motion that does not reach it, or fix the joint in the configuration",
-    lowers={USE: LIMITED},
+    "info",
+    "A joint does not move beyond a position, although its drive pushes it further: an end stop, or a contact. "
+    "Simulations have it. What the drive pushes there says nothing about armature and friction.",
+    "fix the joint in the configuration if the contact is not always there",
+)
+
+ACTUATOR_REFERENCE_END = Definition(
+    "actuator_reference_end",
+    Section.ACTUATORS,
+    "info",
+    "A drive does not follow references beyond a position, which is not a stop: the joint comes to rest before, or "
+    "sticks where its friction holds it. Simulations have this end.",
+    "command positions within the range that the drive allows",
 )
 
 ACTUATOR_NOT_VALIDATED = Definition(
@@ -88,6 +120,16 @@ ACTUATOR_LIMIT_UNKNOWN = Definition(
     "info",
     "No command exceeds the effort limit of a joint, or a limit removes less than 5 % of the errors: it is not known.",
     "give the limit, or record steps of the reference that exceed it",
+)
+
+ACTUATOR_OTHER_LINKS = Definition(
+    "actuator_other_links",
+    Section.ACTUATORS,
+    "info",
+    "Physically consistent links near those of the robot description predict parts of the data that they were not "
+    "fitted to better, and replace them. With a fixed base only combinations of masses and inertias are known, the "
+    "rest is that of the description.",
+    "use the actuators with these links, which the exported models contain",
 )
 
 ACTUATOR_SCALE_OF_LINKS = Definition(
@@ -125,6 +167,14 @@ ACTUATOR_TYPES_DIFFER = Definition(
     "are not shared.",
 )
 
+ENDS = (
+    (LOWER_STOP, ACTUATOR_END_STOP, "is stopped at"),
+    (UPPER_STOP, ACTUATOR_END_STOP, "is stopped at"),
+    (LOWER_REFERENCE, ACTUATOR_REFERENCE_END, "follows no reference below"),
+    (UPPER_REFERENCE, ACTUATOR_REFERENCE_END, "follows no reference above"),
+)
+"""Finding of each end."""
+
 REMEDIES = {
     ARMATURE: "faster reversals, at a higher frequency",
     VISCOUS: "a range of speeds",
@@ -142,7 +192,7 @@ def judge(
     estimate: ActuatorEstimate,
     drives: KnownDrives,
     held_out: RolloutErrors | None,
-    stops: Sequence[EndStop] = (),
+    limits: Limits | None = None,
 ) -> tuple[Finding, ...]:
     """Findings about identified actuators.
 
@@ -150,17 +200,15 @@ def judge(
         estimate: the actuators.
         drives: known values of the drives.
         held_out: errors on other recordings; None without any.
-        stops: end stops that joints reach.
+        limits: position limits of the robot description, which ends are compared with.
     """
     return (
         *_judge_simulation(estimate, held_out),
-        *(
-            ACTUATOR_END_STOP.found(f"{stop.joint} does not move beyond {stop.position:.4g} rad or m", [stop.joint])
-            for stop in stops
-        ),
+        *_report_ends(estimate, limits),
         *_report_poor(estimate),
         *_report_confounded(estimate),
         *_report_unknown(estimate, drives),
+        *_report_links(estimate),
         *_report_sharing(estimate),
     )
 
@@ -185,6 +233,21 @@ def _judge_simulation(estimate: ActuatorEstimate, held_out: RolloutErrors | None
     shares = ", ".join(f"{name} {held_out.shares[names.index(name)]:.0%}" for name in bad)
     if bad:
         yield ACTUATOR_JOINT_ERROR.found(f"error of simulations as a share of the tracking error: {shares}", bad)
+
+
+def _report_ends(estimate: ActuatorEstimate, limits: Limits | None) -> Iterator[Finding]:
+    names, actuators = estimate.actuators.joint_names, estimate.actuators
+    for kind, definition, text in ENDS:
+        for j in np.flatnonzero(estimate.estimated[kind]).tolist():
+            upper = kind in (UPPER_STOP, UPPER_REFERENCE)
+            limit = np.nan if limits is None else float((limits.upper if upper else limits.lower)[j])
+            stated = f"; the robot description states {limit:.4g}" if np.isfinite(limit) else ""
+            position, share = float(actuators.values[kind, j]), float(estimate.ended[j])
+            message = f"{names[j]} {text} {position:.4g} rad or m, for {share:.0%} of the time{stated}"
+            yield definition.found(message, [names[j]])
+    if estimate.blocked:
+        joints = ", ".join(estimate.blocked)
+        yield ACTUATOR_BLOCKED.found(f"{joints}: simulated beyond the ends of the measured motion", estimate.blocked)
 
 
 def _report_poor(estimate: ActuatorEstimate) -> Iterator[Finding]:
@@ -237,6 +300,14 @@ def _report_unknown(estimate: ActuatorEstimate, drives: KnownDrives) -> Iterator
         yield ACTUATOR_DAMPING_IN_GAIN.found(f"kd of {', '.join(damped)} contains the viscous friction", damped)
     if estimate.recordings < LEAST_RECORDINGS:
         yield ACTUATOR_ONE_TEMPERATURE.found(f"{estimate.recordings} recordings")
+
+
+def _report_links(estimate: ActuatorEstimate) -> Iterator[Finding]:
+    if estimate.links:
+        masses = estimate.robot.inertial_parameters[::10].tolist()
+        named = ", ".join(f"{name} {mass:.3g}" for name, mass in zip(estimate.robot.body_names, masses, strict=True))
+        message = f"other links remove {estimate.links:.0%} of the squared errors of simulations; masses: {named}"
+        yield ACTUATOR_OTHER_LINKS.found(message)
 
 
 def _report_sharing(estimate: ActuatorEstimate) -> Iterator[Finding]:

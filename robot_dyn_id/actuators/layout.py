@@ -18,7 +18,7 @@ class ParameterLayout:
     """Parameters that are estimated, and the values of the actuators that they are.
 
     Attributes:
-        index: number of the parameter that each value is, -1 for values that are known, shape (8, n); values with the
+        index: number of the parameter that each value is, -1 for values that are known, shape (12, n); values with the
             same number are equal.
     """
 
@@ -32,7 +32,7 @@ class ParameterLayout:
     @property
     def bounded(self) -> Mask:
         """Parameters that are not negative, shape (p,)."""
-        signed = self.index[KINDS.index(SIGNED)]
+        signed = self.index[[KINDS.index(kind) for kind in SIGNED]]
         mask = np.ones(self.count, dtype=bool)
         mask[signed[signed >= 0]] = False
         return mask
@@ -52,15 +52,28 @@ class ParameterLayout:
         return np.bincount(number, values[known], self.count) / np.bincount(number, minlength=self.count)
 
     def write(self, values: Array, parameters: Array) -> Array:
-        """A matrix of values with other parameters, shape (8, n)."""
+        """A matrix of values with other parameters, shape (12, n)."""
         return np.where(self.index >= 0, parameters[self.index], values) if self.count else values
 
     @classmethod
     def from_mask(cls, estimated: Mask) -> ParameterLayout:
-        """One parameter for each value that is estimated, mask of shape (8, n)."""
+        """One parameter for each value that is estimated, mask of shape (12, n)."""
         index = np.full(estimated.shape, -1, dtype=np.int64)
         index[estimated] = np.arange(np.count_nonzero(estimated))
         return cls(index)
+
+    def add(self, kind: int, joint: int) -> ParameterLayout:
+        """The same with a parameter for one more value."""
+        index = self.index.copy()
+        index[kind, joint] = self.count
+        return ParameterLayout(index)
+
+    def separate(self, kind: int) -> ParameterLayout:
+        """The same with a parameter for each value of a kind that is estimated."""
+        index = self.index.copy()
+        joints = np.flatnonzero(index[kind] >= 0)
+        index[kind, joints] = self.count + np.arange(len(joints))
+        return _number_in_turn(index)
 
     def without(self, kind: int, joints: Mask) -> ParameterLayout:
         """The same without the values of a kind of some joints, mask of shape (n,)."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,11 +12,17 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.kernels.actuators import KINDS, OFFSET, Actuators
 
-SIGNED = "offset"
-"""The only parameter of an actuator that may be negative."""
+NEVER_REACHED = {
+    "limit": np.inf,
+    "lower_stop": -np.inf,
+    "upper_stop": np.inf,
+    "lower_reference": -np.inf,
+    "upper_reference": np.inf,
+}
+"""Values that the data do not determine, as nothing reaches them, by kind."""
 
-NEVER_REACHED = np.inf
-"""Effort limit that the data do not determine, as no command reaches it [N m or N]."""
+SIGNED = ("offset", "lower_stop", "upper_stop", "lower_reference", "upper_reference")
+"""The parameters of an actuator that may be negative."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +30,8 @@ class ActuatorModel:
     """Actuators of n joints: effort = saturation(kp (reference(t - delay) - q) - kd dq), and what it has to overcome.
 
     The effort accelerates links and armature against viscous and Coulomb friction and the offset, a constant torque.
-    An error `bias` of the commanded zero position is an offset of kp bias: the data cannot separate the two.
+    An error `bias` of the commanded zero position is an offset of kp bias: the data cannot separate the two. Joints are
+    stopped at their end stops, and drives follow the ends of the range of their references beyond it.
 
     Attributes:
         joint_names: names of the n joints.
@@ -36,6 +43,9 @@ class ActuatorModel:
         kp: gains of positions [N m/rad or N/m], shape (n,).
         kd: gains of velocities [N m s/rad or N s/m], shape (n,).
         limit: limits of the effort [N m or N], shape (n,); infinite where no limit is known.
+        lower_stop, upper_stop: end stops [rad or m], shape (n,); infinite where none is known.
+        lower_reference, upper_reference: ends of the range of references that drives follow [rad or m], shape (n,);
+            infinite where none is known.
     """
 
     joint_names: tuple[str, ...]
@@ -47,31 +57,39 @@ class ActuatorModel:
     kp: Array
     kd: Array
     limit: Array
+    lower_stop: Array = field(default_factory=lambda: np.array(-np.inf))
+    upper_stop: Array = field(default_factory=lambda: np.array(np.inf))
+    lower_reference: Array = field(default_factory=lambda: np.array(-np.inf))
+    upper_reference: Array = field(default_factory=lambda: np.array(np.inf))
 
     def __post_init__(self) -> None:
         """Check and freeze the values.
 
         Raises:
-            UsageError: not one value per joint, not a number, or a negative value of anything but the offset.
+            UsageError: not one value per joint, not a number, or a negative value of anything but `SIGNED`.
         """
         for kind in KINDS:
             values = np.array(getattr(self, kind), dtype=np.float64)
+            if kind in NEVER_REACHED and values.ndim == 0:
+                values = np.full(len(self.joint_names), float(values))
             if values.shape != (len(self.joint_names),):
                 raise UsageError(f"{kind} has shape {values.shape}, expected one value for each of {self.joint_names}")
             for name, value in zip(self.joint_names, values.tolist(), strict=True):
-                if np.isnan(value) or (value < 0.0 and kind != SIGNED) or (np.isinf(value) and kind != "limit"):
-                    raise UsageError(f"{kind} of {name} must be a number of 0 or more, not {value:g}")
+                known = np.isfinite(value) or NEVER_REACHED.get(kind) == value
+                if not known or (value < 0.0 and kind not in SIGNED):
+                    least = "" if kind in SIGNED else " of 0 or more"
+                    raise UsageError(f"{kind} of {name} must be a number{least}, not {value:g}")
             values.flags.writeable = False
             object.__setattr__(self, kind, values)
 
     @classmethod
     def from_values(cls, joint_names: Sequence[str], values: Array) -> ActuatorModel:
-        """Model of a matrix of values, shape (8, n), rows in the order of `KINDS`."""
+        """Model of a matrix of values, shape (12, n), rows in the order of `KINDS`."""
         return cls(tuple(joint_names), **dict(zip(KINDS, values, strict=True)))
 
     @property
     def values(self) -> Array:
-        """All values, shape (8, n), rows in the order of `KINDS`."""
+        """All values, shape (12, n), rows in the order of `KINDS`."""
         return np.stack([getattr(self, kind) for kind in KINDS])
 
     @property

@@ -86,6 +86,11 @@ class CommandedMotion:
         """Median sample period [s]."""
         return float(np.median(np.diff(self.t)))
 
+    def within(self, lower: Array, upper: Array) -> CommandedMotion:
+        """The motion with references within a range of each joint [rad or m], shape (n,) each."""
+        before = self.before and (self.before[0], np.clip(self.before[1], lower, upper))
+        return replace(self, reference=np.clip(self.reference, lower, upper), before=before)
+
     def joints(self, names: Sequence[str]) -> CommandedMotion:
         """The motion of some joints, in the order given."""
         columns = [self.joint_names.index(name) for name in names]

@@ -7,13 +7,13 @@ Joints that share no moving body do not act on each other while the base is fixe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
-from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels.actuators import HeldCommands, Steps, differentiate, roll_out
@@ -34,11 +34,13 @@ class Limb:
 
     Attributes:
         joint_names: names of the n joints.
+        model: model of these joints, all others fixed.
         tree: tree of the bodies.
         parameters: their standard parameters, shape (b, 10, 1).
     """
 
     joint_names: tuple[str, ...]
+    model: RobotModel = field(repr=False)
     tree: BodyTree
     parameters: Array
 
@@ -149,6 +151,18 @@ class Rollout:
         """Share of the steps in which each joint's effort is at its limit, shape (n,)."""
         return np.asarray(np.mean(self.steps.limited != 0.0, axis=0))
 
+    @property
+    def ended(self) -> Array:
+        """Share of the steps in which each joint is at a stop or most of its reference out of range, shape (n,)."""
+        steps = self.steps
+        return np.asarray(np.mean((steps.stopped != 0.0) | (steps.below + steps.above > 0.5), axis=0))
+
+    @property
+    def stopped(self) -> Mask:
+        """Samples at whose end of the step before the joint is at a stop, shape (N, n); the first is never."""
+        at_samples = self.steps.stopped[self.count - 1 :: self.count] != 0.0
+        return np.concatenate([np.zeros((1, at_samples.shape[1]), dtype=bool), at_samples])
+
 
 def split_into_limbs(model: RobotModel) -> tuple[Limb, ...]:
     """Divide a robot with a fixed base into limbs: joints that share a moving body are in the same one."""
@@ -166,9 +180,11 @@ def split_into_limbs(model: RobotModel) -> tuple[Limb, ...]:
 
 def _make_limb(model: RobotModel, joints: Sequence[str]) -> Limb:
     if len(joints) < len(model.joint_names):
-        model = RobotModel.from_urdf(model.urdf, joints, model.held, tuple(model.gravity))
+        own = RobotModel.from_urdf(model.urdf, joints, model.held, tuple(model.gravity))
+        bodies = model.inertial_parameters.reshape(-1, 10)[[model.body_names.index(name) for name in own.body_names]]
+        model = replace(own, inertial_parameters=bodies.ravel())
     dynamics = Dynamics.from_model(model)
-    return Limb(tuple(model.joint_names), dynamics.body_tree, dynamics.body_parameters)
+    return Limb(tuple(model.joint_names), model, dynamics.body_tree, dynamics.body_parameters)
 
 
 def simulate_commands(model: RobotModel, actuators: ActuatorModel, motion: CommandedMotion) -> Array:

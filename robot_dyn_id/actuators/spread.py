@@ -5,11 +5,13 @@ The errors that remain are mostly those of the model: correlated over seconds, a
 All that is assumed is that long parts of the data are independent of each other. Each is left out in turn, by the
 Gauss-Newton equations of the result: the jackknife gives the covariance (CR3 of MacKinnon, Nielsen and Webb, 2023), and
 the errors of the part that is left out compare two layouts of the parameters. A few long parts with quantiles of
-Student's t are robust to correlation within them (Ibragimov and Mueller, 2010).
+Student's t are robust to correlation within them (Ibragimov and Mueller, 2010). Intervals are the widest of those of
+such parts, of parts that are as long as a variance allows, a third of a recording, and of whole recordings.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +26,7 @@ PARTS = 6
 """Number of parts of each recording that are left out in turn."""
 
 LEAST_RECORDINGS = 3
-"""Least number of recordings from whose differences a variance is computed."""
+"""Least number of recordings, or of parts of one, from whose differences a variance is computed."""
 
 LEAST_LEFT = 1e-9
 """Share of the information about a parameter below which what is left of it is rounding."""
@@ -51,26 +53,31 @@ class EstimateSpread:
 
     @classmethod
     def from_equations(cls, equations: NormalEquations) -> EstimateSpread:
-        """Spread between parts of time and, where there are enough of them, between recordings; the larger counts."""
-        covariance, half_width = _jackknife(*sum_parts(equations, number_parts(equations.recordings)))
-        count = len(np.unique(equations.recordings))
-        if count < LEAST_RECORDINGS:
-            return cls(covariance, half_width, np.full(len(half_width), np.nan))
-        by_recording, wider = _jackknife(*sum_parts(equations, equations.recordings))
-        scale = np.sqrt(np.maximum(np.diag(by_recording) / np.maximum(np.diag(covariance), np.finfo(float).tiny), 1.0))
-        single = np.array(
-            [solve_scaled(*pair) for pair in zip(*sum_parts(equations, equations.recordings), strict=True)]
-        )
-        between = single.std(axis=0, ddof=1)
-        return cls(covariance * scale * scale[:, None], np.maximum(half_width, wider), between)
+        """Spread between parts of time, short and long, and, where there are enough, between recordings.
+
+        The largest counts: what drifts during a recording differs between its long parts, and averages out in short
+        ones; that long ones are alike by chance is less likely with short ones.
+        """
+        numbers = [number_parts(equations.recordings, count) for count in (PARTS, LEAST_RECORDINGS)]
+        between = np.full(equations.scores.shape[1], np.nan)
+        if len(np.unique(equations.recordings)) >= LEAST_RECORDINGS:
+            numbers.append(equations.recordings)
+            pairs = zip(*sum_parts(equations, equations.recordings), strict=True)
+            between = np.array([solve_scaled(*pair) for pair in pairs]).std(axis=0, ddof=1)
+        found = [_jackknife(*sum_parts(equations, one)) for one in numbers]
+        covariance = found[0][0]
+        variances = np.max([np.diag(one) for one, _ in found], axis=0)
+        scale = np.sqrt(variances / np.maximum(np.diag(covariance), np.finfo(float).tiny))
+        half_width = np.max([width for _, width in found], axis=0)
+        return cls(covariance * scale * scale[:, None], half_width, between)
 
 
-def number_parts(recordings: Integers) -> Integers:
-    """Number of the part that each block belongs to: `PARTS` consecutive ones of each recording."""
+def number_parts(recordings: Integers, count: int = PARTS) -> Integers:
+    """Number of the part that each block belongs to: some consecutive ones of each recording."""
     numbers = np.empty(len(recordings), dtype=np.int64)
     for recording in np.unique(recordings):
         places = np.flatnonzero(recordings == recording)
-        numbers[places] = recording * PARTS + np.arange(len(places)) * PARTS // len(places)
+        numbers[places] = recording * count + np.arange(len(places)) * count // len(places)
     return numbers
 
 
@@ -130,7 +137,7 @@ def compare_layouts(
 
     Args:
         equations: equations at `values` in the wider layout.
-        values: values of the actuators, shape (8, n).
+        values: values of the actuators, shape (12, n).
         wide: parameters of the equations.
         narrow: the same with some of them shared.
         name: name of the wider layout.
@@ -140,15 +147,27 @@ def compare_layouts(
     merge = np.zeros((wide.count, narrow.count))
     known = wide.index >= 0
     merge[wide.index[known], narrow.index[known]] = 1.0
+
+    def merge_step(left: Array, rest: Array) -> Array:
+        return np.asarray(merge @ solve_scaled(merge.T @ left @ merge, merge.T @ (rest + left @ now)) - now)
+
+    before, after = leave_out_parts(equations, merge_step), leave_out_parts(equations)
+    return weigh("actuators", name, before, after, alternatives)
+
+
+def leave_out_parts(equations: NormalEquations, solve: Callable[[Array, Array], Array] = solve_scaled) -> Array:
+    """Weighted square errors of each part with the parameters that the rest of the data has, shape (parts,).
+
+    Args:
+        equations: equations.
+        solve: step of the parameters from the normal matrix and the gradient of the rest.
+    """
     numbers = number_parts(equations.recordings)
     matrices, scores = sum_parts(equations, numbers)
     squares = np.bincount(np.unique(numbers, return_inverse=True)[1], equations.squares)
     total, gradient = matrices.sum(axis=0), scores.sum(axis=0)
     errors = []
     for matrix, score, square in zip(matrices, scores, squares.tolist(), strict=True):
-        left, rest = total - matrix, gradient - score
-        shared = merge @ solve_scaled(merge.T @ left @ merge, merge.T @ (rest + left @ now)) - now
-        steps = shared, solve_scaled(left, rest)
-        errors.append([max(square + step @ matrix @ step - 2.0 * score @ step, 0.0) for step in steps])
-    before, after = np.array(errors).T
-    return weigh("actuators", name, before, after, alternatives)
+        step = solve(total - matrix, gradient - score)
+        errors.append(max(square + step @ matrix @ step - 2.0 * score @ step, 0.0))
+    return np.array(errors)

@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy.interpolate import CubicSpline
 
 from robot_dyn_id.actuators.fit import STEP_S, InitialState, LimbMotion
@@ -57,6 +58,7 @@ class EffortRows:
     """Equations of the effort of one limb along a measured motion, low-passed, N samples of n joints.
 
     Attributes:
+        motion: low-passed positions, velocities and accelerations, shape (n, N) each.
         links: torque of the rigid links [N m or N], shape (n, N).
         columns: torques per unit of each of `MECHANICAL`, positive where they oppose the drive, shape (4, n, N).
         q, dq: positions and velocities that the drive gets, without the low-pass, shape (n, M).
@@ -66,6 +68,7 @@ class EffortRows:
         edge: samples at both ends that are left out: derivatives are rough there.
     """
 
+    motion: tuple[Array, Array, Array]
     links: Array
     columns: Array
     q: Array
@@ -96,7 +99,8 @@ class EffortRows:
         inner = slice(edge, len(t) - edge)
         columns = np.stack([ddq, dq, low_pass.apply(np.sign(dq), rate), np.ones_like(q)])[:, :, inner]
         links = limb.inverse_dynamics(smooth, dq, ddq)[:, inner]
-        rows = cls(links, columns, q, np.gradient(q, 1.0 / rate, axis=1), q, t, low_pass, edge)
+        motion_rows = smooth[:, inner], dq[:, inner], ddq[:, inner]
+        rows = cls(motion_rows, links, columns, q, np.gradient(q, 1.0 / rate, axis=1), q, t, low_pass, edge)
         return rows.delayed(motion, delay)
 
     def delayed(self, motion: CommandedMotion, delay: Array) -> EffortRows:
@@ -124,8 +128,14 @@ class EffortRows:
         return np.asarray(values[KP] * (self.reference[j] - self.q[j]) - values[KD] * self.dq[j])
 
     def drive_effort(self, j: int, values: Array) -> Array:
-        """Effort of the drive of a joint, low-passed, shape (N,); values of shape (8,)."""
+        """Effort of the drive of a joint, low-passed, shape (N,); values of shape (12,)."""
         return self.smooth(np.clip(self.commanded(j, values), -values[LIMIT], values[LIMIT]))
+
+    def sample(self, motion: CommandedMotion, mask: Mask) -> Mask:
+        """Whether a mask of the samples of a motion, shape (M, n), holds at the equations or within an edge, (n, N)."""
+        holds = np.array([np.interp(self.t, motion.t, column) > 0.0 for column in mask.T.astype(float)])
+        around = sliding_window_view(holds, 2 * self.edge + 1, axis=1)
+        return np.asarray(around.any(axis=-1))
 
     def smooth(self, values: Array) -> Array:
         """Low-passed values without the edges; the last axis is time."""
@@ -187,12 +197,12 @@ def _simulate(stretch: LimbMotion, values: Array) -> float:
 
 
 def solve_limb(rows: EffortRows, values: Array, estimated: Mask) -> Array:
-    """Values of the joints of a limb with those that are estimated by least squares, shape (8, n).
+    """Values of the joints of a limb with those that are estimated by least squares, shape (12, n).
 
     Args:
         rows: equations.
-        values: known values, shape (8, n).
-        estimated: those that are estimated, shape (8, n).
+        values: known values, shape (12, n).
+        estimated: those that are estimated, shape (12, n).
     """
     return np.stack([_solve_joint(rows, values[:, j], estimated[:, j], j) for j in range(values.shape[1])], axis=1)
 
@@ -218,7 +228,7 @@ def _solve_joint(rows: EffortRows, values: Array, estimated: Mask, j: int) -> Ar
 
 
 def _solve_linear(rows: EffortRows, values: Array, estimated: Mask, j: int, limited: Array) -> Array:
-    """Values of a joint by least squares, shape (8,), given when its drive is at its limit: -1 or 1, else 0."""
+    """Values of a joint by least squares, shape (12,), given when its drive is at its limit: -1 or 1, else 0."""
     inside = limited == 0.0
     drive = rows.smooth(np.stack([(rows.q[j] - rows.reference[j]) * inside, rows.dq[j] * inside, -limited]))
     columns = np.concatenate([rows.columns[:, j], drive])
@@ -235,7 +245,7 @@ def _solve_linear(rows: EffortRows, values: Array, estimated: Mask, j: int, limi
             target = target - values[kind] * columns[place]
     free = [kind for kind in LINEAR if kind in used and estimated[kind]]
     matrix = columns[[LINEAR.index(kind) for kind in free]]
-    bounded = np.array([KINDS[kind] != SIGNED for kind in free], dtype=bool)
+    bounded = np.array([KINDS[kind] not in SIGNED for kind in free], dtype=bool)
     found[free] = solve_bounded(matrix @ matrix.T, matrix @ target, bounded)
     return found
 

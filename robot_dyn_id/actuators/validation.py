@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.actuators.fit import InitialState, divide
+from robot_dyn_id.actuators.fit import STEP_S, InitialState, LimbMotion, divide
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import LONGEST_STEP_S, Limb, split_into_limbs
 from robot_dyn_id.actuators.start import EffortRows
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.model.robot import RobotModel
 
 HORIZONS_S = (1.0, 5.0, np.inf)
@@ -31,7 +31,8 @@ class RolloutErrors:
         rigid: RMS of the errors of the whole motion with the drives and links alone, without armature, friction, offset
             and delay [rad or m], shape (n,).
         efforts: RMS of the error of the effort that the model computes from the measured motion, as a share of the RMS
-            of the commanded effort, shape (n,).
+            of the effort of the drive, shape (n,); without the time in which a joint is simulated at a stop, which
+            carries what the drive pushes.
         all_efforts: the same of all joints together.
     """
 
@@ -79,7 +80,7 @@ def validate(model: RobotModel, actuators: ActuatorModel, motions: Sequence[Comm
     values[:5] = 0.0
     rigid = ActuatorModel.from_values(actuators.joint_names, values)
     tracking = _mean([(motion.q - motion.reference) ** 2 for motion in motions])
-    missed, commanded = _compare_efforts(model, actuators, motions)
+    missed, commanded = _compare_efforts(limbs, actuators, motions)
     return RolloutErrors(
         horizons,
         tracking,
@@ -91,8 +92,8 @@ def validate(model: RobotModel, actuators: ActuatorModel, motions: Sequence[Comm
 
 def simulate(
     limbs: Sequence[Limb], actuators: ActuatorModel, motion: CommandedMotion, longest: float = LONGEST_STEP_S
-) -> Array:
-    """Positions under the commands of a motion, from its own beginning [rad or m], shape (N, n).
+) -> tuple[Array, Mask]:
+    """Simulate all limbs under the commands of a motion, from its own beginning.
 
     Args:
         limbs: the limbs.
@@ -100,21 +101,25 @@ def simulate(
         motion: motion of all joints.
         longest: longest step [s].
 
+    Returns:
+        Positions [rad or m], and whether joints are at a stop, shape (N, n) each.
+
     Raises:
         InputError: the simulation diverges.
     """
-    simulated = np.empty_like(motion.q)
+    simulated, stopped = np.empty_like(motion.q), np.zeros(motion.q.shape, dtype=bool)
     for limb in limbs:
         columns = [motion.joint_names.index(name) for name in limb.joint_names]
         part, own = motion.joints(limb.joint_names), actuators.select(limb.joint_names)
         initial = InitialState.from_simulation(limb, own, part)
-        simulated[:, columns], _ = limb.simulate(own, part, initial.q, initial.v, longest)
-    return simulated
+        simulated[:, columns], rollout = limb.simulate(own, part, initial.q, initial.v, longest)
+        stopped[:, columns] = rollout.stopped
+    return simulated, stopped
 
 
 def _simulate(limbs: Sequence[Limb], actuators: ActuatorModel, motion: CommandedMotion) -> Array:
     """Square errors of the positions, shape (N, n)."""
-    return np.asarray((motion.q - simulate(limbs, actuators, motion)) ** 2)
+    return np.asarray((motion.q - simulate(limbs, actuators, motion)[0]) ** 2)
 
 
 def _mean(squares: Sequence[Array]) -> Array:
@@ -122,13 +127,36 @@ def _mean(squares: Sequence[Array]) -> Array:
 
 
 def _compare_efforts(
-    model: RobotModel, actuators: ActuatorModel, motions: Sequence[CommandedMotion]
+    limbs: Sequence[Limb], actuators: ActuatorModel, motions: Sequence[CommandedMotion]
 ) -> tuple[Array, Array]:
-    """Squares of the effort that the model misses, and of that which is commanded, sums over time, shape (n,) each."""
+    """Squares of the effort that the model misses, and of that of the drives, sums over time, shape (n,) each."""
     missed, commanded = np.zeros((2, len(actuators.joint_names)))
-    for stretch in divide(split_into_limbs(model), motions, actuators.joint_names):
+    for stretch in divide(limbs, motions, actuators.joint_names):
         own = actuators.select(stretch.limb.joint_names)
-        given, taken = EffortRows.from_motion(stretch.limb, stretch.motion, own.delay).effort(own)
-        missed[stretch.joints] += np.sum((given - taken) ** 2, axis=1)
-        commanded[stretch.joints] += np.sum(given**2, axis=1)
+        rows, given, free = find_free_rows(stretch, own)
+        _, taken = rows.effort(own)
+        missed[stretch.joints] += np.sum((given - taken) ** 2, axis=1, where=free)
+        commanded[stretch.joints] += np.sum(given**2, axis=1, where=free)
     return missed, commanded
+
+
+def find_free_rows(stretch: LimbMotion, actuators: ActuatorModel) -> tuple[EffortRows, Array, Mask]:
+    """Equations of the effort along a measured motion, and where no stop carries a part of it.
+
+    Args:
+        stretch: window of the motion of a limb.
+        actuators: actuators of its joints.
+
+    Returns:
+        The equations, the effort of the drives [N m or N], and the mask of its free samples, shape (n, N) each.
+
+    Raises:
+        InputError: the simulation, which finds what is at a stop, diverges.
+    """
+    motion = stretch.motion.within(actuators.lower_reference, actuators.upper_reference)
+    rows = EffortRows.from_motion(stretch.limb, motion, actuators.delay)
+    given, _ = rows.effort(actuators)
+    if not np.isfinite([actuators.lower_stop, actuators.upper_stop]).any():
+        return rows, given, np.ones(given.shape, dtype=bool)
+    _, stopped = simulate([stretch.limb], actuators, motion, STEP_S)
+    return rows, given, ~rows.sample(motion, stopped)

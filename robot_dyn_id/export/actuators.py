@@ -15,6 +15,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.mjcf import make_bodies
 from robot_dyn_id.export.sdf import SdfWorld
 from robot_dyn_id.export.urdf import format_numbers, make_urdf_with_friction
+from robot_dyn_id.kernels.actuators import LIMIT, LOWER_STOP, OFFSET, UPPER_STOP
 from robot_dyn_id.model.robot import RobotModel
 
 TIMESTEP_S = 0.001
@@ -26,20 +27,27 @@ ISAAC_STEP_S = 0.005
 FRICTION_SOLVER = {"solreffriction": f"{2.0 * TIMESTEP_S:g} 1"}
 """Stiffest friction that MuJoCo allows: that of its defaults creeps, by 3 mrad where friction is large."""
 
+FAR = 1e3
+"""Position that no joint reaches [rad or m]."""
+
+LIMIT_SOLVER = {"solreflimit": f"{2.0 * TIMESTEP_S:g} 2"}
+"""Stiffest end stops that MuJoCo allows, with twice the critical damping: joints rebound with less."""
+
 MJCF_COMMENT = (
-    " control of each actuator: commanded position; offset and limits of the effort are in biasprm and forcerange; "
-    "delay needs a version of MuJoCo with actuator delays "
+    " control of each actuator: commanded position; offset and limits of the effort are in biasprm and forcerange, "
+    "ends of the references in ctrlrange, end stops in range; delay needs a version of MuJoCo with actuator delays "
 )
 
 
 URDF_COMMENT = (
-    " identified friction of drives under position commands; a URDF has no place for armature, offset, delay and "
-    "gains: they are in actuators.yaml "
+    " identified friction of drives under position commands; a URDF has no place for armature, offset, delay, gains "
+    "and ends of references: they are in actuators.yaml, as are identified end stops "
 )
 
 SDF_COMMENT = (
-    " topic cmd_pos of each joint: commanded position; SDF has no place for armature and delay, and the controller of "
-    "Gazebo damps the derivative of the error instead of the velocity "
+    " topic cmd_pos of each joint: commanded position; SDF has no place for armature, delay and ends of references, "
+    "identified end stops are in actuators.yaml, and the controller of Gazebo damps the derivative of the error "
+    "instead of the velocity "
 )
 
 CONTROLLER = {
@@ -52,8 +60,10 @@ CONTROLLER = {
 def make_position_mjcf(model: RobotModel, actuators: ActuatorModel) -> str:
     """MJCF of a robot whose controls are commanded positions.
 
-    Each actuator has the force kp (control - q) - kv dq - offset; armature, viscous and Coulomb friction are attributes
-    of the joints. Delays are those of MuJoCo to half a time step. Shapes are not written.
+    Each actuator has the force kp (control - q) - kv dq - offset; armature, viscous and Coulomb friction and end stops,
+    the `range`, are attributes of the joints; an end that is not known is that of the robot description, or `FAR` away.
+    MuJoCo's stops yield for some milliseconds at an impact. The ends of the references are the `ctrlrange`. Delays are
+    those of MuJoCo to half a time step. Shapes are not written.
 
     Args:
         model: robot model.
@@ -73,6 +83,12 @@ def make_position_mjcf(model: RobotModel, actuators: ActuatorModel) -> str:
             strict=True,
         )
     }
+    for number, name in enumerate(actuators.joint_names):
+        stops = actuators.values[[LOWER_STOP, UPPER_STOP], number]
+        if np.isfinite(stops).any():
+            described = np.array([model.limits.lower[number], model.limits.upper[number]])
+            stops = np.where(np.isfinite(stops), stops, described)
+            terms[name] |= {"range": _format_range(stops), **LIMIT_SOLVER}
     root = make_bodies(model, bodies, terms)
     option = root.find("option")
     assert option is not None
@@ -80,20 +96,26 @@ def make_position_mjcf(model: RobotModel, actuators: ActuatorModel) -> str:
     option.set("integrator", "RK4")  # implicitfast lags by half a step, 2 mrad at 4 rad/s
     root.insert(0, ElementTree.Comment(MJCF_COMMENT))
     drives = ElementTree.SubElement(root, "actuator")
-    for name, (*_, offset, delay, kp, kd, limit) in zip(
-        actuators.joint_names, actuators.values.T.tolist(), strict=True
-    ):
+    for number, name in enumerate(actuators.joint_names):
+        offset, delay, kp, kd, limit, _, _, lower, upper = actuators.values[OFFSET:, number].tolist()
         drive = ElementTree.SubElement(drives, "general", name=name, joint=name, biastype="affine")
         drive.set("gainprm", format_numbers([kp]))
         drive.set("biasprm", format_numbers([-offset, -kp, -kd]))
         if np.isfinite(limit):
             drive.set("forcerange", format_numbers([-limit - offset, limit - offset]))
+        if np.isfinite([lower, upper]).any():
+            drive.set("ctrlrange", _format_range(np.array([lower, upper])))
         steps = round(delay / TIMESTEP_S)
         if steps:
             drive.set("delay", format_numbers([steps * TIMESTEP_S]))
             drive.set("nsample", str(steps + 2))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _format_range(ends: Array) -> str:
+    """Both ends of a range, which MuJoCo wants to be finite."""
+    return format_numbers(np.clip(ends, -FAR, FAR))
 
 
 def _take_bodies(model: RobotModel, tool: str) -> Array:
@@ -110,14 +132,15 @@ def _take_bodies(model: RobotModel, tool: str) -> Array:
     return bodies
 
 
-def make_friction_urdf(model: RobotModel, actuators: ActuatorModel) -> str:
+def make_friction_urdf(model: RobotModel, actuators: ActuatorModel, *, links: bool = False) -> str:
     """URDF of a robot with the viscous and the Coulomb friction of its actuators; all else is kept.
 
     Args:
         model: robot model.
         actuators: actuators of its joints.
+        links: whether the links of the model, which are others than those of its URDF, are written too.
     """
-    return make_urdf_with_friction(model, _take_friction(actuators), URDF_COMMENT)
+    return make_urdf_with_friction(model, _take_friction(actuators), URDF_COMMENT, links=links)
 
 
 def make_position_sdf(model: RobotModel, actuators: ActuatorModel) -> str:
@@ -134,7 +157,8 @@ def make_position_sdf(model: RobotModel, actuators: ActuatorModel) -> str:
     """
     world = SdfWorld.from_robot(model, _take_bodies(model, "Gazebo"), _take_friction(actuators))
     world.root.insert(0, ElementTree.Comment(SDF_COMMENT))
-    for name, (*_, offset, _, kp, kd, limit) in zip(actuators.joint_names, actuators.values.T.tolist(), strict=True):
+    for number, name in enumerate(actuators.joint_names):
+        offset, _, kp, kd, limit = actuators.values[OFFSET : LIMIT + 1, number].tolist()
         plugin = ElementTree.SubElement(world.robot, "plugin", CONTROLLER)
         joint = world.joints[model.body_names.index(name)]
         values = {"p_gain": kp, "i_gain": 0.0, "d_gain": kd, "cmd_offset": -offset}
@@ -160,7 +184,8 @@ def _take_friction(actuators: ActuatorModel) -> dict[str, dict[str, float]]:
 def make_isaac_lab(actuators: ActuatorModel) -> str:
     """Python source of an actuator configuration of Isaac Lab, with delays in physics steps.
 
-    Offsets have no place in it: `REFERENCE_OFFSETS` are to be added to commanded positions.
+    Offsets have no place in it: `REFERENCE_OFFSETS` are to be added to commanded positions. Nor have end stops and the
+    ends of references.
 
     Args:
         actuators: the actuators.

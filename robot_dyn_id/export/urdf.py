@@ -52,15 +52,9 @@ def make_urdf(parameters: ParameterSet) -> Exported:
     model = ExportModel.from_parameters(parameters, PLACES)
     document = minidom.parseString(parameters.robot.urdf)
     robot = _Robot.from_document(document)
-    bodies, emptied, findings = _without_held(model)
-    for joint, body in zip(model.regressor.model.body_names, bodies, strict=True):
-        robot.set_inertia(robot.child[joint], body)
-        for link in robot.fixed_to(robot.child[joint]):
-            robot.remove_inertia(link)
+    findings = robot.set_bodies(model.regressor.model, model.bodies)
+    for joint in model.regressor.model.body_names:
         robot.set_dynamics(joint, model.terms[joint])
-    for joint in emptied:
-        for link in (robot.child[joint], *robot.fixed_to(robot.child[joint])):
-            robot.remove_inertia(link)
     if model.impossible:
         message = f"the inertias are not physically consistent, simulators may refuse them ({model.impossible})"
         findings.insert(0, INERTIA_NOT_PHYSICAL.found(message))
@@ -99,16 +93,21 @@ def make_urdf_with_masses(model: RobotModel, bodies: Array) -> Exported:
     return Exported(text + "\n", tuple(findings))
 
 
-def make_urdf_with_friction(model: RobotModel, terms: Mapping[str, Mapping[str, float]], comment: str) -> str:
+def make_urdf_with_friction(
+    model: RobotModel, terms: Mapping[str, Mapping[str, float]], comment: str, *, links: bool = False
+) -> str:
     """The URDF of a robot with other friction of its joints.
 
     Args:
         model: robot model.
         terms: attributes of `<dynamics>`, by joint name.
         comment: comment at the beginning of the robot.
+        links: whether the bodies of the model are written too.
     """
     document = minidom.parseString(model.urdf)
     robot = _Robot.from_document(document)
+    if links:
+        robot.set_bodies(model, model.inertial_parameters.reshape(-1, 10))
     for name, values in terms.items():
         robot.set_dynamics(name, values)
     root = document.documentElement
@@ -119,11 +118,10 @@ def make_urdf_with_friction(model: RobotModel, terms: Mapping[str, Mapping[str, 
     return text + "\n"
 
 
-def _without_held(model: ExportModel) -> tuple[Array, list[str], list[Finding]]:
+def _without_held(identified: RobotModel, bodies: Array) -> tuple[Array, list[str], list[Finding]]:
     """Bodies less the held joints' own links, (b, 10); held joints whose links are emptied instead; findings."""
-    identified = model.regressor.model
     whole = RobotModel.from_urdf(identified.urdf, gravity=tuple(identified.gravity))
-    bodies, emptied, findings = model.bodies.copy(), [], []
+    bodies, emptied, findings = bodies.copy(), [], []
     carried: dict[str, list[tuple[str, Array]]] = {}
     for number, name in enumerate(whole.body_names):
         if name in identified.body_names:
@@ -191,6 +189,18 @@ class _Robot:
             if joint.getAttribute("type") == "fixed" and _children(joint, "parent")[0].getAttribute("link") == link:
                 found += [self.child[name], *self.fixed_to(self.child[name])]
         return found
+
+    def set_bodies(self, model: RobotModel, bodies: Array) -> list[Finding]:
+        """Write the bodies of a model, shape (b, 10); returns findings about joints that were held."""
+        bodies, emptied, findings = _without_held(model, bodies)
+        for joint, body in zip(model.body_names, bodies, strict=True):
+            self.set_inertia(self.child[joint], body)
+            for link in self.fixed_to(self.child[joint]):
+                self.remove_inertia(link)
+        for joint in emptied:
+            for link in (self.child[joint], *self.fixed_to(self.child[joint])):
+                self.remove_inertia(link)
+        return findings
 
     def remove_inertia(self, link: str) -> None:
         """Take a link's mass away."""

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from robot_dyn_id.actuators.identification import ActuatorEstimate
-from robot_dyn_id.actuators.model import ActuatorModel
+from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.formats import FileFormat
 from robot_dyn_id.files.values import file_errors, read_value
@@ -27,7 +27,9 @@ COMMENT = """\
 #   effort = saturation(kp (reference(t - delay) - q) - kd dq), each reference held until the next
 #   effort = torque of the links + armature ddq + viscous dq + coulomb sign(dq) + offset
 # interval: 95 %; between: standard deviation of the values of single recordings. Values without interval were given.
-# limit: a value that is missing is not known.
+# Joints are stopped at lower_stop and upper_stop; beyond lower_reference and upper_reference drives follow these.
+# links: m mx my mz Ixx Ixy Iyy Ixz Iyz Izz about the joint frame, where they are not those of the robot description.
+# Limits, stops and ends of references that are missing are not known.
 """
 
 
@@ -40,12 +42,14 @@ class StoredActuators:
         gravity: gravity vector in the base frame [m/s^2].
         held: positions of the joints that did not move [rad or m].
         actuators: the actuators.
+        links: standard parameters of the bodies, by name; empty: those of the robot description.
     """
 
     urdf_sha256: str
     gravity: tuple[float, ...]
     held: Mapping[str, float]
     actuators: ActuatorModel
+    links: Mapping[str, tuple[float, ...]]
 
     def model(self, urdf: str) -> RobotModel:
         """Model of the robot that the actuators belong to.
@@ -60,7 +64,11 @@ class StoredActuators:
             raise InputError(
                 "the actuators were identified with another robot description: give that one, or identify again"
             )
-        return RobotModel.from_urdf(urdf, self.actuators.joint_names, self.held, self.gravity)
+        model = RobotModel.from_urdf(urdf, self.actuators.joint_names, self.held, self.gravity)
+        if not self.links:
+            return model
+        bodies = [self.links[name] for name in model.body_names]
+        return replace(model, inertial_parameters=np.array(bodies).ravel())
 
 
 def summarize_actuators(estimate: ActuatorEstimate) -> list[dict[str, Any]]:
@@ -108,7 +116,9 @@ def write_actuators(path: str | Path, model: RobotModel, estimate: ActuatorEstim
         {key: _write_row(value) if isinstance(value, dict) else value for key, value in joint.items()}
         for joint in content["joints"]
     ]
-    FORMAT.write(path, {**content, "gravity": Row(content["gravity"]), "joints": joints}, COMMENT)
+    links = {name: Row(body) for name, body in content.get("links", {}).items()}
+    rows = {"gravity": Row(content["gravity"]), "joints": joints, **({"links": links} if links else {})}
+    FORMAT.write(path, {**content, **rows}, COMMENT)
     return content
 
 
@@ -135,17 +145,22 @@ def read_actuators(path: str | Path) -> StoredActuators:
         if missing:
             raise InputError(f"{missing[0]} is missing")
         sha, gravity, held, joints = (read_value(kind, content[key], key) for key, kind in kinds.items())
-        names, values = [], np.full((len(KINDS), len(joints)), np.inf)
+        names, values = [], np.zeros((len(KINDS), len(joints)))
         for number, joint in enumerate(joints):
             if not isinstance(joint, dict) or not isinstance(joint.get("name"), str):
                 raise InputError(f"joints[{number}] has no name")
             names.append(joint["name"])
             for kind, key in enumerate(KINDS):
                 entry = joint.get(key, {})
-                if key == "limit" and not entry:
+                if key in NEVER_REACHED and not entry:
+                    values[kind, number] = NEVER_REACHED[key]
                     continue
                 if not isinstance(entry, dict) or "value" not in entry:
                     raise InputError(f"joints[{number}].{key}.value is missing")
                 values[kind, number] = read_value(float, entry["value"], f"joints[{number}].{key}.value")
         actuators = ActuatorModel.from_values(names, values)
-    return StoredActuators(sha, gravity, held, actuators)
+        links = read_value(dict[str, tuple[float, ...]], content.get("links", {}), "links")
+        wrong = [name for name, body in links.items() if len(body) != 10]
+        if wrong:
+            raise InputError(f"links.{wrong[0]} has {len(links[wrong[0]])} numbers, expected 10")
+    return StoredActuators(sha, gravity, held, actuators, links)

@@ -13,8 +13,12 @@ velocity at the end of the step leads to (see `kernels.stepping`). A joint that 
 of its old direction up to that time: F is its mean then, s (1 - 2 w) for the new sign s after a share w of the step.
 All of this is of second order in h.
 
+The drive does not follow a reference beyond the range of its references: it follows the end of the range. A joint that
+would go beyond a stop in a step is at the stop at its end, at rest (an inelastic impact, or the stop that carries what
+the drive pushes); its velocity is zero in the equations of the others.
+
 The derivatives are those of these equations, step by step. Left out is only what other joints and the configuration
-change of the time of a reversal within its step.
+change of the time of a reversal or of an impact within its step.
 """
 
 from __future__ import annotations
@@ -29,10 +33,15 @@ from robot_dyn_id.kernels.compiled import compiled, compiled_part
 from robot_dyn_id.kernels.dynamics import dynamics_single
 from robot_dyn_id.kernels.stepping import dry_friction
 
-KINDS = ("armature", "viscous", "coulomb", "offset", "delay", "kp", "kd", "limit")
+KINDS = (
+    *("armature", "viscous", "coulomb", "offset", "delay", "kp", "kd", "limit"),
+    *("lower_stop", "upper_stop", "lower_reference", "upper_reference"),
+)
 """Parameters of an actuator; column number n kind + joint is the derivative by one of them."""
 
 ARMATURE, VISCOUS, COULOMB, OFFSET, DELAY, KP, KD, LIMIT = range(8)
+
+LOWER_STOP, UPPER_STOP, LOWER_REFERENCE, UPPER_REFERENCE = range(8, 12)
 
 BREAKDOWN = 1e6
 """Speed at which a simulation has diverged [rad/s or m/s]."""
@@ -45,7 +54,7 @@ class Actuators(NamedTuple):
     """Parameters of the actuators of n joints.
 
     Attributes:
-        values: rows in the order of `KINDS`, shape (8, n); limits may be infinite.
+        values: rows in the order of `KINDS`, shape (12, n); limits, stops and ends of references may be infinite.
     """
 
     values: Array
@@ -72,9 +81,12 @@ class Steps(NamedTuple):
         q, v, end: position and velocity at the start, velocity at the end, shape (S, n).
         middle, speed: position and velocity of the inverse dynamics, shape (S, n).
         mean, by_delay: reference of the step, and its derivative by the delay, shape (S, n).
+        below, above: shares of the reference of the step that are ends of its range, the lower and the upper one, shape
+            (S, n).
         mass: packed lower triangle of the mass matrix of the links, shape (S, n (n + 1) / 2).
         limited: -1 or 1 at a limit of the effort, else 0, shape (S, n).
-        sliding: -1 or 1, the direction, or 0 for a joint that sticks, shape (S, n).
+        stopped: -1 or 1 at the lower or the upper stop, else 0, shape (S, n).
+        sliding: -1 or 1, the direction, or 0 for a joint that sticks or is stopped, shape (S, n).
         reversal: share of the step after which the joint reverses; 0 where it does not, shape (S, n).
         response: velocity per impulse of each joint, shape (S, n).
     """
@@ -86,33 +98,48 @@ class Steps(NamedTuple):
     speed: Array
     mean: Array
     by_delay: Array
+    below: Array
+    above: Array
     mass: Array
     limited: Array
+    stopped: Array
     sliding: Array
     reversal: Array
     response: Array
 
 
 @compiled_part
-def _average(commands, j, first, step, place):  # type: ignore[no-untyped-def]
-    """Mean reference of a joint with triangular weights over two steps from `first` on, and its derivative by a delay.
+def _average(commands, j, lower, upper, first, step, place):  # type: ignore[no-untyped-def]
+    """Mean reference of a joint within a range, with triangular weights over two steps from `first` on.
 
-    Returns these and the number of the sample that is held at first; `place` is a number before it.
+    Returns this, its derivative by a delay, the shares of both ends of the range in it, and the number of the sample
+    that is held at first; `place` is a number before it.
     """
     at, last = commands.at, len(commands.at) - 1
     while place < last and at[place + 1] <= first:
         place += 1
-    mean, slope, below, weight, k = 0.0, 0.0, 0.0, 0.0, place
-    while k < last and at[k + 1] < first + 2.0 * step:
-        x = (at[k + 1] - first) / step
-        until = 0.5 * x * x if x < 1.0 else 1.0 - 0.5 * (2.0 - x) ** 2
-        next_weight = (x if x < 1.0 else 2.0 - x) / step
-        mean += commands.reference[k, j] * (until - below)
-        slope += commands.reference[k, j] * (next_weight - weight)
-        below, weight = until, next_weight
+    mean, slope, passed, weight, below, above, k = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, place
+    while True:
+        inside = k < last and at[k + 1] < first + 2.0 * step
+        until, next_weight = 1.0, 0.0
+        if inside:
+            x = (at[k + 1] - first) / step
+            until = 0.5 * x * x if x < 1.0 else 1.0 - 0.5 * (2.0 - x) ** 2
+            next_weight = (x if x < 1.0 else 2.0 - x) / step
+        reference = commands.reference[k, j]
+        if reference < lower:
+            reference = lower
+            below += until - passed
+        elif reference > upper:
+            reference = upper
+            above += until - passed
+        mean += reference * (until - passed)
+        slope += reference * (next_weight - weight)
+        if not inside:
+            break
+        passed, weight = until, next_weight
         k += 1
-    reference = commands.reference[k, j]
-    return mean + reference * (1.0 - below), slope - reference * weight, place
+    return mean, slope, below, above, place
 
 
 @compiled
@@ -138,6 +165,7 @@ def roll_out(tree, parameters, actuators, commands, count, q, v, positions, step
     viscous, starts, laws = np.zeros((n, 2)), np.arange(n + 1), np.zeros((n, 6))
     laws[:, 5] = np.inf
     knee, slip, coulomb = np.full(n, np.inf), np.zeros(n), values[COULOMB].copy()
+    push, stopped = np.empty(n), np.zeros(n)
     places = np.zeros(n, dtype=np.int64)
     k = 0
     for sample in range(samples):
@@ -154,7 +182,8 @@ def roll_out(tree, parameters, actuators, commands, count, q, v, positions, step
             dynamics_single(*(tree, parameters, middle, speed, rest, slots, added, zero, torque, mass, none, excess))
             for j in range(n):
                 first = start - values[DELAY, j] - 0.5 * step
-                mean, by_delay, places[j] = _average(commands, j, first, step, places[j])
+                lowest, highest = values[LOWER_REFERENCE, j], values[UPPER_REFERENCE, j]
+                mean, by_delay, below, above, places[j] = _average(commands, j, lowest, highest, first, step, places[j])
                 kp, kd = values[KP, j], values[KD, j]
                 expected = kp * (mean - middle[j, 0]) - kd * speed[j, 0]
                 limited = 1.0 if expected > values[LIMIT, j] else -1.0 if expected < -values[LIMIT, j] else 0.0
@@ -166,49 +195,93 @@ def roll_out(tree, parameters, actuators, commands, count, q, v, positions, step
                     matrix[j, i] = matrix[i, j] = mass[j * (j + 1) // 2 + i, 0]
                 inertia = mass[j * (j + 1) // 2 + j, 0] + values[ARMATURE, j]
                 matrix[j, j] = inertia + 0.5 * step * (kd + drag) + 0.25 * step * step * kp
-                free[j] = step * (effort - torque[j, 0] - values[OFFSET, j] - 0.5 * drag * v[j])
+                push[j] = step * (effort - torque[j, 0] - values[OFFSET, j] - 0.5 * drag * v[j])
+                coulomb[j], stopped[j] = values[COULOMB, j], 0.0
                 steps.q[k, j], steps.v[k, j] = q[j], v[j]
                 steps.middle[k, j], steps.speed[k, j] = middle[j, 0], speed[j, 0]
                 steps.mean[k, j], steps.by_delay[k, j], steps.limited[k, j] = mean, by_delay, limited
+                steps.below[k, j], steps.above[k, j] = below, above
             for i in range(len(mass)):
                 steps.mass[k, i] = mass[i, 0]
             for j in range(n):
                 for i in range(n):
                     share = mass[max(i, j) * (max(i, j) + 1) // 2 + min(i, j), 0]
-                    free[j] += (share + (values[ARMATURE, j] if i == j else 0.0)) * v[i]
-            _invert(matrix, factor, inverse)
-            _multiply(inverse, free)
-            dry_friction(step, free, inverse, viscous, starts, laws, coulomb, knee, slip, dry)
-            for j in range(n):
-                end = free[j]
-                for i in range(n):
-                    end -= step * inverse[j, i] * dry[i]
-                sign = 1.0 if end >= 0.0 else -1.0
-                sticks = abs(dry[j]) < (1.0 - STICK_TOLERANCE) * coulomb[j]
-                steps.sliding[k, j] = 0.0 if sticks else sign
-                steps.end[k, j] = end
-                steps.response[k, j] = inverse[j, j]
-                steps.reversal[k, j] = 0.0
-                if not sticks and v[j] * end < 0.0:
-                    steps.reversal[k, j] = -v[j] / (end - v[j] + 2.0 * sign * coulomb[j] * step * inverse[j, j])
+                    push[j] += (share + (values[ARMATURE, j] if i == j else 0.0)) * v[i]
+            while True:
+                for j in range(n):
+                    free[j] = push[j]
+                _invert(matrix, factor, inverse)
+                _multiply(inverse, free)
+                dry_friction(step, free, inverse, viscous, starts, laws, coulomb, knee, slip, dry)
+                _set_velocities(k, step, v, free, inverse, coulomb, dry, stopped, steps)
+                if not _stop(k, step, q, v, values, stopped, steps):
+                    break
+                for j in range(n):
+                    if stopped[j] != 0.0:
+                        push[j] = coulomb[j] = dry[j] = 0.0
+                        for i in range(n):
+                            matrix[i, j] = matrix[j, i] = 0.0
+                        matrix[j, j] = 1.0
             largest = 0.0
             for j in range(n):
-                for i in range(n):
-                    later = 2.0 * steps.reversal[k, i] * steps.sliding[k, i] * coulomb[i]
-                    steps.end[k, j] += step * inverse[j, i] * later
-                if steps.sliding[k, j] == 0.0:
-                    steps.end[k, j] = 0.0
                 largest = max(largest, abs(steps.end[k, j]))
             if not largest < BREAKDOWN:
                 return False
             for j in range(n):
-                before[j] = v[j]
-                turns, share = steps.reversal[k, j] > 0.0, steps.reversal[k, j]
-                first, last = (share, 1.0 - share) if turns else (1.0, 1.0)
-                q[j] += 0.5 * step * (first * v[j] + last * steps.end[k, j])
+                before[j] = v[j] if stopped[j] == 0.0 else 0.0
+                steps.stopped[k, j] = stopped[j]
+                if stopped[j] == 0.0:
+                    q[j] += _advance(k, j, step, v[j], steps)
+                else:
+                    q[j] = values[UPPER_STOP if stopped[j] > 0.0 else LOWER_STOP, j]
                 v[j] = steps.end[k, j]
             k += 1
     return True
+
+
+@compiled_part
+def _set_velocities(k, step, v, free, inverse, coulomb, dry, stopped, steps):  # type: ignore[no-untyped-def]
+    """Velocities at the end of a step, and which joints slide, stick, or reverse in it."""
+    n = len(v)
+    for j in range(n):
+        end = free[j]
+        for i in range(n):
+            end -= step * inverse[j, i] * dry[i]
+        sign = 1.0 if end >= 0.0 else -1.0
+        sticks = stopped[j] != 0.0 or abs(dry[j]) < (1.0 - STICK_TOLERANCE) * coulomb[j]
+        steps.sliding[k, j] = 0.0 if sticks else sign
+        steps.end[k, j] = end
+        steps.response[k, j] = inverse[j, j]
+        steps.reversal[k, j] = 0.0
+        if not sticks and v[j] * end < 0.0:
+            steps.reversal[k, j] = -v[j] / (end - v[j] + 2.0 * sign * coulomb[j] * step * inverse[j, j])
+    for j in range(n):
+        for i in range(n):
+            later = 2.0 * steps.reversal[k, i] * steps.sliding[k, i] * coulomb[i]
+            steps.end[k, j] += step * inverse[j, i] * later
+        if steps.sliding[k, j] == 0.0:
+            steps.end[k, j] = 0.0
+
+
+@compiled_part
+def _advance(k, j, step, v, steps):  # type: ignore[no-untyped-def]
+    """Way of a joint in a step."""
+    turns, share = steps.reversal[k, j] > 0.0, steps.reversal[k, j]
+    first, last = (share, 1.0 - share) if turns else (1.0, 1.0)
+    return 0.5 * step * (first * v + last * steps.end[k, j])
+
+
+@compiled_part
+def _stop(k, step, q, v, values, stopped, steps):  # type: ignore[no-untyped-def]
+    """Mark joints that would go beyond a stop; returns whether there is one that was not marked before."""
+    found = False
+    for j in range(len(q)):
+        after = q[j] + _advance(k, j, step, v[j], steps)
+        side = 1.0 if after > values[UPPER_STOP, j] else -1.0 if after < values[LOWER_STOP, j] else 0.0
+        if stopped[j] == 0.0 and side != 0.0:
+            stopped[j] = side
+            found = True
+    return found
 
 
 @compiled_part
@@ -339,6 +412,12 @@ def differentiate(actuators, commands, count, steps, by_q, by_v, columns, slopes
                 turns, share = steps.reversal[k, j] > 0.0, steps.reversal[k, j]
                 first, last = (share, 1.0 - share) if turns else (1.0, 1.0)
                 moved = steps.v[k, j] - steps.end[k, j] if turns else 0.0
+                if steps.stopped[k, j] != 0.0:
+                    stop = n * (UPPER_STOP if steps.stopped[k, j] > 0.0 else LOWER_STOP) + j
+                    for c in range(width):
+                        before[j, c] = v[j, c] = 0.0
+                        q[j, c] = 1.0 if c < p and columns[c] == stop else 0.0
+                    continue
                 for c in range(width):
                     before[j, c] = v[j, c]
                     q[j, c] += 0.5 * step * (first * v[j, c] + last * next_v[j, c])
@@ -392,10 +471,16 @@ def _push(kind, j, k, step, values, steps):  # type: ignore[no-untyped-def]
         return -1.0
     if kind == LIMIT:
         return steps.limited[k, j]
+    if kind in (LOWER_STOP, UPPER_STOP):
+        return 0.0
     if not free:
         return 0.0
     if kind == DELAY:
         return values[KP, j] * steps.by_delay[k, j]
+    if kind == LOWER_REFERENCE:
+        return values[KP, j] * steps.below[k, j]
+    if kind == UPPER_REFERENCE:
+        return values[KP, j] * steps.above[k, j]
     if kind == KP:
         return steps.mean[k, j] - steps.q[k, j] - 0.5 * step * mean_speed
     return -mean_speed

@@ -14,7 +14,6 @@ from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives,
 from robot_dyn_id.actuators.judgment import USE, judge
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion, read_motions
-from robot_dyn_id.actuators.stops import find_stops
 from robot_dyn_id.actuators.validation import RolloutErrors, validate
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
@@ -55,6 +54,7 @@ UNITS = {
     "kp": ("N m/rad", "N/m"),
     "kd": ("N m s/rad", "N s/m"),
     "limit": ("N m", "N"),
+    **dict.fromkeys(("lower_stop", "upper_stop", "lower_reference", "upper_reference"), ("rad", "m")),
 }
 """Units of the values of revolute and of prismatic joints."""
 
@@ -92,7 +92,7 @@ class ActuatorResult:
     """Identified actuators of a robot.
 
     Attributes:
-        model: the robot.
+        model: the robot, with other links than those described where these predict better.
         estimate: actuators with their intervals.
         held_out: errors of simulations of other recordings; None without any.
         bandwidth: frequency at which each joint follows its reference with -3 dB [Hz], shape (n,).
@@ -143,7 +143,8 @@ class ActuatorResult:
         write_actuators(folder / FILE, self.model, self.estimate, **written)
         write_atomically(folder / MJCF_FILE, make_position_mjcf(self.model, self.actuators))
         write_atomically(folder / ISAAC_LAB_FILE, make_isaac_lab(self.actuators))
-        write_atomically(folder / URDF_FILE, make_friction_urdf(self.model, self.actuators))
+        urdf = make_friction_urdf(self.model, self.actuators, links=self.estimate.links > 0.0)
+        write_atomically(folder / URDF_FILE, urdf)
         write_atomically(folder / SDF_FILE, make_position_sdf(self.model, self.actuators))
         files = dict(zip(("file", "mjcf_file", "isaac_lab_file", "urdf_file", "sdf_file"), FILES, strict=True))
         return {**summary, **{key: str(folder / name) for key, name in files.items()}}
@@ -157,6 +158,7 @@ class ActuatorResult:
             joint["bandwidth_hz"] = _finite(self.bandwidth[number])
             joint["rms_error"] = float(self.estimate.errors[number])
             joint["share_at_limit"] = float(self.estimate.limited[number])
+            joint["share_at_end"] = float(self.estimate.ended[number])
         content: dict[str, Any] = {
             "robot_name": self.model.name,
             "verdict": verdict.word,
@@ -171,6 +173,9 @@ class ActuatorResult:
             "software_version": __version__,
             **summarize_findings(self.findings),
         }
+        if self.estimate.links:
+            bodies = self.model.inertial_parameters.reshape(-1, 10).tolist()
+            content["links"] = dict(zip(self.model.body_names, bodies, strict=True))
         if self.held_out is not None:
             content["held_out"] = _summarize_errors(self.held_out, self.model.joint_names, self.validated)
         return content
@@ -268,7 +273,8 @@ def identify_actuators(
     """Identify armature, friction, delay, offset and unknown gains of drives that follow position commands.
 
     No torque has to be measured: the recordings hold commanded positions (`reference`) and measured ones. The links are
-    those of the robot description. Gains that are neither given nor in the recordings are estimated.
+    those of the robot description, or others near them where these predict better. Gains that are neither given nor in
+    the recordings are estimated.
 
     Example:
         ```python
@@ -311,17 +317,17 @@ def identify_actuators(
     errors = None
     if validation:
         progress(Stage("simulating held-out recordings"))
-        errors = validate(model, estimate.actuators, validation)
+        errors = validate(estimate.robot, estimate.actuators, validation)
     return ActuatorResult(
-        model,
+        estimate.robot,
         estimate,
         errors,
-        compute_bandwidth(model, estimate.actuators, motions),
+        compute_bandwidth(estimate.robot, estimate.actuators, motions),
         (
             *report_recordings([*training, *others], joints),
             *report_fixed(model, [*training, *others]),
             *report_unrecorded(model, robot.held),
-            *judge(estimate, known, errors, find_stops(model, estimate.actuators, motions)),
+            *judge(estimate, known, errors, model.limits),
         ),
         tuple(one.source for one in training),
         tuple(one.source for one in others),

@@ -84,7 +84,7 @@ class CommandedSimulation:
 
     @property
     def position_limits(self) -> tuple[Array, Array]:
-        """Lower and upper position limits of the URDF [rad or m], shape (n,) each; the robots have no stops there."""
+        """Lower and upper position limits of the URDF [rad or m], shape (n,) each; stops are those of the actuators."""
         return self._model.limits.lower, self._model.limits.upper
 
     @property

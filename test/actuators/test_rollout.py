@@ -40,6 +40,18 @@ def limited():
     return replace(TRUTH, limit=np.array([18.0, 15.0, 4.0]), delay=np.array([0.0081, 0.0067, 0.0112]))
 
 
+def ended():
+    """End stops and ends of references that the motion reaches, on both sides."""
+    return replace(
+        TRUTH,
+        lower_stop=np.array([-np.inf, -0.1, -np.inf]),
+        upper_stop=np.array([0.1, np.inf, np.inf]),
+        lower_reference=np.array([-np.inf, -np.inf, -0.05]),
+        upper_reference=np.array([np.inf, 0.08, np.inf]),
+        delay=np.array([0.0081, 0.0067, 0.0112]),
+    )
+
+
 def constant_reference(q0, duration=25.0, rate=100.0):
     t = np.arange(0.0, duration, 1.0 / rate)
     reference = np.tile(q0, (len(t), 1))
@@ -77,13 +89,44 @@ def test_the_effort_balances_the_equation_of_motion_to_the_second_order_of_the_s
     assert residuals[1] < 0.05
 
 
-@pytest.mark.parametrize("actuators", [TRUTH, limited()], ids=["free", "limited"])
+def test_a_stopped_joint_is_at_its_stop_at_rest_and_moves_away_when_the_drive_pulls():
+    actuators = replace(TRUTH, upper_stop=np.array([np.inf, np.inf, 0.1]))
+    free, stopped = (record(truth=one, duration=4.0, noise=0.0) for one in (TRUTH, actuators))
+    assert free.q[:, 2].max() > 0.2
+    assert stopped.q[:, 2].max() == 0.1
+    at_stop = stopped.q[:, 2] == 0.1
+    assert 0.05 < at_stop.mean() < 0.5
+    assert np.count_nonzero(np.diff(at_stop.astype(int)) == -1) >= 2
+    assert stopped.q[:, 2].min() < -0.1
+
+
+def test_a_stop_carries_what_the_drive_pushes_and_the_other_joints_balance_their_weight():
+    reference, stop = np.array([0.3, 0.4, 1.0]), 0.2
+    actuators = replace(TRUTH, coulomb=np.zeros(3), upper_stop=np.array([np.inf, np.inf, stop]))
+    motion = replace(constant_reference(reference), q=np.tile([0.3, 0.4, 0.0], (2500, 1)))
+    q = simulate_commands(MODEL, actuators, motion)[-1]
+    assert q[2] == stop
+    gravity = Dynamics.from_model(MODEL).inverse_dynamics(q, np.zeros(3), np.zeros(3))
+    taken = gravity + actuators.offset
+    np.testing.assert_allclose((actuators.kp * (reference - q))[:2], taken[:2], atol=1e-3)
+    assert actuators.kp[2] * (reference[2] - stop) > 5.0 + taken[2]
+
+
+def test_references_beyond_their_range_have_the_effect_of_its_ends():
+    motion = record(duration=3.0, noise=0.0)
+    lower, upper = np.array([-0.1, -np.inf, -0.05]), np.array([np.inf, 0.08, 0.1])
+    assert (motion.reference < lower).any()
+    assert (motion.reference > upper).any()
+    ranged = replace(TRUTH, lower_reference=lower, upper_reference=upper)
+    expected = simulate_commands(MODEL, TRUTH, motion.within(lower, upper))
+    np.testing.assert_allclose(simulate_commands(MODEL, ranged, motion), expected, rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("actuators", [TRUTH, limited(), ended()], ids=["free", "limited", "ended"])
 def test_derivatives_equal_finite_differences(actuators):
     motion = record(duration=3.0, noise=0.0)
     q0, v0 = motion.q[0], np.array([0.1, -0.2, 0.3])
-    columns = np.arange(3 * len(KINDS))
-    if np.isinf(actuators.limit).all():
-        columns = columns[columns // 3 != LIMIT]
+    columns = np.flatnonzero(np.isfinite(actuators.values))
     q, rollout = LIMB.simulate(actuators, motion, q0, v0)
     if np.isfinite(actuators.limit).all():
         assert (rollout.limited > 0.01).all()

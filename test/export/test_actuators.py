@@ -40,8 +40,14 @@ def simulate_in_mujoco(text, motion):
         replace(TRUTH, coulomb=np.zeros(3)),
         TRUTH,
         replace(TRUTH, limit=np.array([40.0, 50.0, 8.0])),
+        replace(
+            TRUTH,
+            delay=np.zeros(3),
+            upper_reference=np.array([0.4, np.inf, 0.3]),
+            lower_reference=np.array([-np.inf, -0.4, -9.0]),
+        ),
     ],
-    ids=["no friction", "no Coulomb friction", "everything", "limits"],
+    ids=["no friction", "no Coulomb friction", "everything", "limits", "ends of references"],
 )
 def test_mujoco_moves_the_exported_robot_as_this_package_does(actuators):
     motion = record(truth=actuators, noise=0.0, duration=2.2, rate=100.0)
@@ -52,6 +58,19 @@ def test_mujoco_moves_the_exported_robot_as_this_package_does(actuators):
     fastest = np.abs(np.gradient(ours, motion.period, axis=0)).max()
     half_step = 0.5e-3 * fastest if actuators.delay.any() else 0.0
     assert np.abs(ours - theirs)[within].max() < 0.5e-3 + half_step
+
+
+def test_joints_stop_in_mujoco_where_they_do_here():
+    stops = {"upper_stop": np.array([np.inf, np.inf, 0.1]), "lower_stop": np.array([-0.1, -np.inf, -np.inf])}
+    actuators = replace(TRUTH, delay=np.zeros(3), **stops)
+    motion = record(truth=actuators, noise=0.0, duration=2.2, rate=100.0)
+    ours = simulate_commands(MODEL, actuators, motion)
+    theirs = simulate_in_mujoco(make_position_mjcf(MODEL, actuators), motion)
+    assert ours[:, 2].max() == 0.1
+    assert ours[:, 0].min() == -0.1
+    without = simulate_commands(MODEL, replace(TRUTH, delay=np.zeros(3)), motion)
+    assert np.abs(ours - without).max() > 0.1
+    assert np.abs(ours - theirs).max() < 8e-3  # stops of MuJoCo yield at an impact
 
 
 def test_the_isaac_lab_text_is_python_with_all_values():
@@ -91,7 +110,7 @@ def test_the_written_urdf_is_the_same_robot_with_the_friction_of_the_actuators()
         name: {"damping": viscous, "friction": coulomb}
         for name, viscous, coulomb in zip(MODEL.joint_names, TRUTH.viscous, TRUTH.coulomb, strict=True)
     }
-    assert "armature, offset, delay and gains" in text
+    assert "armature, offset, delay, gains and ends of references" in text
 
 
 def test_the_written_sdf_is_the_same_robot_with_position_controllers():

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links that the efforts of drives under position commands show, where they pay.
+
+The effort of a drive is known from its gains, so that links, armature and friction are linear in it: the physically
+consistent fit of the estimators of torques gives links near those of the robot description. A weaker pull towards these
+has to predict parts of the data that it was not fitted to better than a stronger one, and first of all than the links
+as they are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dyn_id.actuators.fit import ActuatorFit, LimbMotion
+from robot_dyn_id.actuators.model import ActuatorModel
+from robot_dyn_id.actuators.rollout import Limb
+from robot_dyn_id.actuators.spread import LEAST_RECORDINGS, PARTS
+from robot_dyn_id.actuators.start import MECHANICAL
+from robot_dyn_id.actuators.validation import find_free_rows
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.body_prior import BodyPrior
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.estimators.consistent_fit import fit_consistent
+from robot_dyn_id.estimators.non_negative import solve_bounded
+from robot_dyn_id.identification.selection.engine import weigh
+from robot_dyn_id.kernels.actuators import ARMATURE, KP, OFFSET
+from robot_dyn_id.model.robot import RobotModel
+
+STRENGTHS = (1000.0, 100.0, 10.0, 1.0)
+"""Strengths of the pull towards the described links, see `Consistent`, which is weakened as long as each step pays."""
+
+
+@dataclass(frozen=True)
+class _LimbGrams:
+    """Gram matrices of the weighted rows [links, terms, effort] of a limb.
+
+    Attributes:
+        prior: described bodies.
+        bodies: present bodies, shape (10 b,).
+        armature: present armature, shape (n,).
+        parts: matrices of the parts of the data, shape (parts, c + 1, c + 1); terms are `MECHANICAL` of all joints.
+    """
+
+    prior: BodyPrior
+    bodies: Array
+    armature: Array
+    parts: Array
+
+    def fit(self, strength: float, *, armature: bool, left_out: int | None = None) -> Array:
+        """All parameters, of the data without a part, shape (c,).
+
+        Args:
+            strength: pull towards the described links; infinite: the present links.
+            armature: whether the armature is fitted; links can replace most of it.
+            left_out: number of the part.
+        """
+        gram = self.parts.sum(axis=0) - (0.0 if left_out is None else self.parts[left_out])
+        links = np.isfinite(strength)
+        count, n = len(gram) - 1, len(self.armature)
+        kinds = np.tile(MECHANICAL, n)
+        free = np.concatenate([np.full(len(self.bodies), links), (kinds != ARMATURE) | armature])
+        values = np.concatenate(
+            [self.bodies, np.where(kinds == ARMATURE, np.repeat(self.armature, len(MECHANICAL)), 0.0)]
+        )
+        # columns of the free parameters, and of the effort without the others
+        merge = np.zeros((count + 1, np.count_nonzero(free) + 1))
+        merge[np.flatnonzero(free), np.arange(merge.shape[1] - 1)] = 1.0
+        merge[:, -1] = np.append(np.where(free, 0.0, -values), 1.0)
+        reduced, bounded = merge.T @ gram @ merge, (kinds != OFFSET)[free[len(self.bodies) :]]
+        if links:
+            values[free] = fit_consistent(reduced, self.prior, bounded, strength).values
+        else:
+            values[free] = solve_bounded(reduced[:-1, :-1], reduced[:-1, -1], bounded)
+        return values
+
+    def leave_out(self, strength: float, *, armature: bool) -> Array:
+        """Squared errors of each part by a fit to the others, shape (parts,)."""
+        errors = []
+        for part, gram in enumerate(self.parts):
+            values = np.append(self.fit(strength, armature=armature, left_out=part), -1.0)
+            errors.append(values @ gram @ values)
+        return np.array(errors)
+
+
+def fit_links(
+    model: RobotModel,
+    described: Sequence[Limb],
+    limbs: Sequence[Limb],
+    stretches: Sequence[LimbMotion],
+    fit: ActuatorFit,
+) -> tuple[RobotModel, ActuatorModel]:
+    """The robot with links that pay, and actuators to start from; the same if none pay or gains are not known.
+
+    One recording does not separate the weight of links from offsets, which are others in each: there must be
+    `LEAST_RECORDINGS`.
+    Armature, which links can replace, is kept unless its fit pays too: it depends on the delay, which simulations find.
+
+    Args:
+        model: robot model with its present links.
+        described: limbs with the links that are described, which the others stay near to.
+        limbs: limbs with the present links.
+        stretches: windows of the motions.
+        fit: fitted actuators, whose gains, delays and ends give the efforts.
+    """
+    as_given = model, fit.actuators
+    scaled = (fit.layout.index[KP] >= 0).any()  # by the described masses
+    if scaled or len({stretch.recording for stretch in stretches}) < LEAST_RECORDINGS:
+        return as_given
+    grams = [
+        _make_grams(prior, limb, [one for one in stretches if one.limb is limb], fit)
+        for prior, limb in zip(described, limbs, strict=True)
+    ]
+    best, armature = _choose(grams)
+    if np.isinf(best):
+        return as_given
+    bodies, values = model.inertial_parameters.reshape(-1, 10).copy(), fit.actuators.values
+    for limb, one in zip(limbs, grams, strict=True):
+        found = one.fit(best, armature=armature)
+        numbers = [model.body_names.index(name) for name in limb.model.body_names]
+        joints = [fit.actuators.joint_names.index(name) for name in limb.joint_names]
+        bodies[numbers] = found[: 10 * len(numbers)].reshape(-1, 10)
+        values[np.ix_(MECHANICAL, joints)] = found[10 * len(numbers) :].reshape(len(joints), -1).T
+    return (
+        replace(model, inertial_parameters=bodies.ravel()),
+        ActuatorModel.from_values(fit.actuators.joint_names, values),
+    )
+
+
+def _choose(grams: Sequence[_LimbGrams]) -> tuple[float, bool]:
+    """Strength of the pull, infinite for the present links, and whether the armature is fitted."""
+
+    def leave_out(strength: float, armature: bool) -> Array:
+        return np.asarray(np.sum([one.leave_out(strength, armature=armature) for one in grams], axis=0))
+
+    best = np.inf, False
+    errors = leave_out(*best)
+    for armature in (False, True):
+        for strength in STRENGTHS:
+            found = leave_out(strength, armature)
+            if not weigh("actuators", f"links {strength:g}", errors, found, len(STRENGTHS)).pays:
+                break
+            best, errors = (strength, armature), found
+    return best
+
+
+def _make_grams(described: Limb, limb: Limb, stretches: Sequence[LimbMotion], fit: ActuatorFit) -> _LimbGrams:
+    n, regressor, width = len(limb.joint_names), Regressor(limb.model), len(MECHANICAL)
+    own = fit.actuators.select(limb.joint_names)
+    terms = own.values[list(MECHANICAL)]
+    stacked: list[tuple[Array, Array]] = []
+    for stretch in stretches:
+        rows, given, free = find_free_rows(stretch, own)
+        q, dq, ddq = (np.ascontiguousarray(values) for values in rows.motion)
+        links = regressor.dense(Motion(q, dq, ddq)).transpose(1, 2, 0)
+        columns = np.zeros((n, given.shape[1], width * n))
+        for j in range(n):
+            columns[j, :, width * j : width * (j + 1)] = rows.columns[:, j].T
+        block = np.concatenate([links, columns, given[:, :, None]], axis=2) * free[:, :, None]
+        stacked.append((block, free * (given - rows.links - np.einsum("kj,kjs->js", terms, rows.columns))))
+    counts = sum(block.shape[1] for block, _ in stacked)
+    missed = sum(np.sum(error**2, axis=1) for _, error in stacked)
+    weights = counts / np.maximum(missed, np.finfo(float).tiny)
+    pieces = [piece for block, _ in stacked for piece in np.array_split(block, PARTS, axis=1)]
+    grams = np.array([np.einsum("j,jsa,jsb->ab", weights, piece, piece, optimize=True) for piece in pieces])
+    parts = np.array([part.sum(axis=0) for part in np.array_split(grams, PARTS)])
+    prior = BodyPrior.from_bodies("the robot", described.model.inertial_parameters, described.model)
+    return _LimbGrams(prior, limb.model.inertial_parameters, own.armature, parts)
