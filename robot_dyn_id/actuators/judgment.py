@@ -303,10 +303,12 @@ def _report_unknown(estimate: ActuatorEstimate, drives: KnownDrives) -> Iterator
 
 
 def _report_links(estimate: ActuatorEstimate) -> Iterator[Finding]:
-    if estimate.links:
-        masses = estimate.robot.inertial_parameters[::10].tolist()
-        named = ", ".join(f"{name} {mass:.3g}" for name, mass in zip(estimate.robot.body_names, masses, strict=True))
-        message = f"other links remove {estimate.links:.0%} of the squared errors of simulations; masses: {named}"
+    if estimate.links.gain:
+        masses = estimate.links.robot.inertial_parameters[::10].tolist()
+        named = ", ".join(
+            f"{name} {mass:.3g}" for name, mass in zip(estimate.links.robot.body_names, masses, strict=True)
+        )
+        message = f"other links remove {estimate.links.gain:.0%} of the squared errors of simulations; masses: {named}"
         yield ACTUATOR_OTHER_LINKS.found(message)
 
 

@@ -10,7 +10,7 @@ as they are given.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -31,6 +31,28 @@ from robot_dyn_id.model.robot import RobotModel
 
 STRENGTHS = (1000.0, 100.0, 10.0, 1.0)
 """Strengths of the pull towards the described links, see `Consistent`, which is weakened as long as each step pays."""
+
+
+@dataclass(frozen=True)
+class Links:
+    """Links of a robot.
+
+    Attributes:
+        robot: the robot.
+        gain: share of the weighted square errors of simulations that they remove against those that were given, in
+            parts of the data that actuators were not fitted to; 0: those that were given.
+        deviations: standard deviations of `MECHANICAL` from the links that other parts of the data would give, shape
+            (4, n); 0 for given links.
+    """
+
+    robot: RobotModel = field(repr=False)
+    gain: float
+    deviations: Array = field(repr=False)
+
+    @classmethod
+    def from_description(cls, robot: RobotModel) -> Links:
+        """The links that were given."""
+        return cls(robot, 0.0, np.zeros((len(MECHANICAL), len(robot.joint_names))))
 
 
 @dataclass(frozen=True)
@@ -84,28 +106,43 @@ class _LimbGrams:
             errors.append(values @ gram @ values)
         return np.array(errors)
 
+    def find_deviations(self, strength: float, *, armature: bool) -> Array:
+        """Standard deviations of the terms with links of other parts of the data, by the jackknife, shape (4, n)."""
+        found = self.fit(strength, armature=armature)
+        size, count = len(self.bodies), len(self.parts)
+        kept = replace(self, bodies=found[:size])
+        changes = np.array(
+            [
+                self.fit(strength, armature=armature, left_out=part)
+                - kept.fit(np.inf, armature=armature, left_out=part)
+                for part in range(count)
+            ]
+        )[:, size:]
+        variances = (count - 1) * changes.var(axis=0)
+        return np.asarray(np.sqrt(variances)).reshape(len(self.armature), -1).T
+
 
 def fit_links(
-    model: RobotModel,
+    links: Links,
     described: Sequence[Limb],
     limbs: Sequence[Limb],
     stretches: Sequence[LimbMotion],
     fit: ActuatorFit,
-) -> tuple[RobotModel, ActuatorModel]:
-    """The robot with links that pay, and actuators to start from; the same if none pay or gains are not known.
+) -> tuple[Links, ActuatorModel]:
+    """Links that pay in efforts, and actuators to start from; the same if none pay or gains are not known.
 
     One recording does not separate the weight of links from offsets, which are others in each: there must be
     `LEAST_RECORDINGS`.
     Armature, which links can replace, is kept unless its fit pays too: it depends on the delay, which simulations find.
 
     Args:
-        model: robot model with its present links.
+        links: present links.
         described: limbs with the links that are described, which the others stay near to.
         limbs: limbs with the present links.
         stretches: windows of the motions.
         fit: fitted actuators, whose gains, delays and ends give the efforts.
     """
-    as_given = model, fit.actuators
+    as_given, model = (links, fit.actuators), links.robot
     scaled = (fit.layout.index[KP] >= 0).any()  # by the described masses
     if scaled or len({stretch.recording for stretch in stretches}) < LEAST_RECORDINGS:
         return as_given
@@ -117,14 +154,16 @@ def fit_links(
     if np.isinf(best):
         return as_given
     bodies, values = model.inertial_parameters.reshape(-1, 10).copy(), fit.actuators.values
+    deviations = np.zeros((len(MECHANICAL), len(fit.errors)))
     for limb, one in zip(limbs, grams, strict=True):
         found = one.fit(best, armature=armature)
         numbers = [model.body_names.index(name) for name in limb.model.body_names]
         joints = [fit.actuators.joint_names.index(name) for name in limb.joint_names]
         bodies[numbers] = found[: 10 * len(numbers)].reshape(-1, 10)
         values[np.ix_(MECHANICAL, joints)] = found[10 * len(numbers) :].reshape(len(joints), -1).T
+        deviations[:, joints] = one.find_deviations(best, armature=armature)
     return (
-        replace(model, inertial_parameters=bodies.ravel()),
+        replace(links, robot=replace(model, inertial_parameters=bodies.ravel()), deviations=deviations),
         ActuatorModel.from_values(fit.actuators.joint_names, values),
     )
 

@@ -31,28 +31,28 @@ def change_links():
 def test_wrong_links_are_replaced_by_consistent_ones_that_predict_other_motions():
     actual = change_links()
     found = identify(MODEL, [record(actual, seed=seed, **OPTIONS) for seed in range(3)], KNOWN)
-    assert found.links > 0.9
-    errors = validate(found.robot, found.actuators, [record(actual, seed=7, **OPTIONS)])
+    assert found.links.gain > 0.9
+    errors = validate(found.links.robot, found.actuators, [record(actual, seed=7, **OPTIONS)])
     assert errors.share < 0.1
     assert errors.rms(np.inf) < 0.1 * validate(MODEL, TRUTH, [record(actual, seed=7, **OPTIONS)]).rms(np.inf)
-    assert not any(find_violation(body) for body in found.robot.inertial_parameters.reshape(-1, 10))
+    assert not any(find_violation(body) for body in found.links.robot.inertial_parameters.reshape(-1, 10))
     (finding,) = (one for one in judge(found, KNOWN, None) if one.code == "actuator_other_links")
-    assert f"{found.links:.0%}" in finding.message
+    assert f"{found.links.gain:.0%}" in finding.message
 
 
 @pytest.mark.slow
 def test_right_links_are_kept():
     actual = change_links()
     found = identify(actual, [record(actual, seed=seed, **OPTIONS) for seed in range(3)], KNOWN)
-    assert found.links == 0.0
-    assert found.robot is actual
+    assert found.links.gain == 0.0
+    assert found.links.robot is actual
 
 
 @pytest.mark.slow
 def test_links_are_kept_where_they_give_the_scale_of_unknown_gains():
     actual = change_links()
     unknown = KnownDrives(*np.full((2, 3), np.nan), np.full(3, np.inf))
-    assert identify(MODEL, [record(actual, seed=seed, **OPTIONS) for seed in range(3)], unknown).robot is MODEL
+    assert identify(MODEL, [record(actual, seed=seed, **OPTIONS) for seed in range(3)], unknown).links.robot is MODEL
 
 
 def test_the_urdf_has_the_other_links():
