@@ -24,7 +24,14 @@ from robot_dyn_id.actuators.links import Links, fit_links
 from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
 from robot_dyn_id.actuators.motion import SHORT_WINDOW_S, CommandedMotion
 from robot_dyn_id.actuators.rollout import Limb, split_into_limbs
-from robot_dyn_id.actuators.spread import PARTS, EstimateSpread, compare_layouts, correlate, solve_scaled
+from robot_dyn_id.actuators.spread import (
+    PARTS,
+    EstimateSpread,
+    compare_layouts,
+    correlate,
+    find_inflation,
+    solve_scaled,
+)
 from robot_dyn_id.actuators.start import MECHANICAL, find_start
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import InputError, UsageError, suggest_known
@@ -398,9 +405,11 @@ def _conclude(
     of_links = np.zeros(fit.actuators.values.shape)
     of_links[list(MECHANICAL)] = find_critical_ratio(PARTS, 2) * links.deviations
     half_width = np.hypot(spread.half_width, layout.read(of_links))
+    # a bound that the data contradict does not make a value certain
+    least = half_width / np.sqrt(find_inflation(fit.equations.matrix))
     low, high = np.minimum(now, after) - half_width, np.maximum(now, after) + half_width
     low = np.where(bounded, np.maximum(low, 0.0), low)
-    high = np.where(bounded & (now == 0.0), np.maximum(after + half_width, 0.0), high)
+    high = np.where(bounded & (now == 0.0), np.maximum(after + half_width, least), high)
     none = np.full(fit.actuators.values.shape, np.nan)
     limbs = {stretch.limb.joint_names: stretch.limb for stretch in stretches}
     blocked = find_blocked(list(limbs.values()), fit.actuators, motions)
