@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from robot_dyn_id.actuators.comparison import compare_fits
-from robot_dyn_id.actuators.ends import find_blocked, fit_ends
+from robot_dyn_id.actuators.ends import fit_ends
 from robot_dyn_id.actuators.fit import (
     ActuatorFit,
     InitialState,
@@ -138,8 +138,6 @@ class ActuatorEstimate:
         tracking: RMS of the distance of the measured from the commanded positions [rad or m], shape (n,).
         limited: share of the time in which each joint is at its effort limit, shape (n,).
         ended: share of the time in which each joint is at a stop, or its reference beyond its range, shape (n,).
-        blocked: names of the joints that do not go where their drives push them, neither by a stop of the model nor by
-            the range of its references.
         largest: largest commanded effort of each joint in the simulation [N m or N], shape (n,).
         shared: tests of shared values.
         recordings: number of recordings.
@@ -156,7 +154,6 @@ class ActuatorEstimate:
     tracking: Array
     limited: Array
     ended: Array
-    blocked: tuple[str, ...]
     largest: Array
     shared: tuple[Shared, ...]
     recordings: int
@@ -411,8 +408,6 @@ def _conclude(
     low = np.where(bounded, np.maximum(low, 0.0), low)
     high = np.where(bounded & (now == 0.0), np.maximum(after + half_width, least), high)
     none = np.full(fit.actuators.values.shape, np.nan)
-    limbs = {stretch.limb.joint_names: stretch.limb for stretch in stretches}
-    blocked = find_blocked(list(limbs.values()), fit.actuators, motions)
     return ActuatorEstimate(
         links,
         fit.actuators,
@@ -425,7 +420,6 @@ def _conclude(
         np.sqrt(np.mean(np.concatenate([(motion.q - motion.reference) ** 2 for motion in motions]), axis=0)),
         fit.equations.limited,
         fit.equations.ended,
-        tuple(fit.actuators.joint_names[joint] for joint in sorted({joint for joint, _ in blocked})),
         fit.equations.largest.max(axis=0),
         shared,
         len({stretch.recording for stretch in stretches}),

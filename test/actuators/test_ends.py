@@ -40,7 +40,6 @@ def test_the_cause_and_the_place_of_an_end_are_found_and_all_else_is_as_without_
     assert estimate.actuators.values[kind, 2] == pytest.approx(0.1, abs=2e-3)
     rest = slice(0, OFFSET)
     np.testing.assert_allclose(estimate.actuators.values[rest], truth.values[rest], rtol=0.1)
-    assert estimate.blocked == ()
     write_actuators(tmp_path / "actuators.yaml", MODEL, estimate)
     stored = read_actuators(tmp_path / "actuators.yaml").actuators.values
     np.testing.assert_array_equal(stored, estimate.actuators.values)
