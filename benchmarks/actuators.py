@@ -127,7 +127,7 @@ def identify_go2(trained, typed=False):
     begin, used = time.perf_counter(), sum(os.times()[:4])
     estimate = identify(model, motions, drives, groups)
     seconds, cpu = time.perf_counter() - begin, sum(os.times()[:4]) - used
-    errors = validate(estimate.robot, estimate.actuators, held_out)
+    errors = validate(estimate.links.robot, estimate.actuators, held_out)
     rows = [
         ("trained on runs", "", ", ".join(map(str, trained))),
         ("position error on runs 6 and 7", "<= 2.5 mrad (guess 12.2, PACE 7.5, sysid 5.6)", mrad(errors.rms(np.inf))),
@@ -135,8 +135,8 @@ def identify_go2(trained, typed=False):
         ("values at a bound", "none", ", ".join(at_bounds(estimate)) or "none"),
         ("time on this computer, shared with others; CPU time", "60 s on 2 cores", f"{seconds:.0f} s; {cpu:.0f} s"),
     ]
-    if estimate.links:
-        rows.append(("squared errors of simulations that other links remove", "", f"{estimate.links:.0%}"))
+    if estimate.links.gain:
+        rows.append(("squared errors of simulations that other links remove", "", f"{estimate.links.gain:.0%}"))
     for kind in KINDS:
         agreed = [test.joints[0].split("_")[1] for test in estimate.shared if test.agreed and test.kind == kind]
         if typed and agreed and kind != "delay":
@@ -181,7 +181,7 @@ def z1():
     half = len(motion.t) // 2
     training, held_out = motion.part(0, half), motion.part(half, len(motion.t))
     estimate = identify(model, [training], drives)
-    errors = validate(estimate.robot, estimate.actuators, [held_out])
+    errors = validate(estimate.links.robot, estimate.actuators, [held_out])
     arm = [name for name in model.joint_names if "Gripper" not in name]
     own = [model.joint_names.index(name) for name in arm]
     commanded = drives.kp * (held_out.reference - held_out.q)

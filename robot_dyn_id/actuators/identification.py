@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from robot_dyn_id.actuators.comparison import compare_fits
-from robot_dyn_id.actuators.ends import find_blocked, fit_ends
+from robot_dyn_id.actuators.ends import fit_ends
 from robot_dyn_id.actuators.fit import (
     ActuatorFit,
     InitialState,
@@ -20,14 +20,22 @@ from robot_dyn_id.actuators.fit import (
     solve_step,
 )
 from robot_dyn_id.actuators.layout import ParameterLayout
-from robot_dyn_id.actuators.links import fit_links
+from robot_dyn_id.actuators.links import Links, fit_links
 from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
 from robot_dyn_id.actuators.motion import SHORT_WINDOW_S, CommandedMotion
 from robot_dyn_id.actuators.rollout import Limb, split_into_limbs
-from robot_dyn_id.actuators.spread import EstimateSpread, compare_layouts, correlate, solve_scaled
-from robot_dyn_id.actuators.start import find_start
+from robot_dyn_id.actuators.spread import (
+    PARTS,
+    EstimateSpread,
+    compare_layouts,
+    correlate,
+    find_inflation,
+    solve_scaled,
+)
+from robot_dyn_id.actuators.start import MECHANICAL, find_start
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import InputError, UsageError, suggest_known
+from robot_dyn_id.identification.chance import find_critical_ratio
 from robot_dyn_id.identification.selection.engine import LEAST_GAIN
 from robot_dyn_id.kernels.actuators import (
     ARMATURE,
@@ -120,9 +128,7 @@ class ActuatorEstimate:
     """Identified actuators of a robot with n joints.
 
     Attributes:
-        robot: the robot, with the links that were given, or others that predict better.
-        links: share of the weighted square errors of simulations that other links remove, in parts of the data that the
-            actuators were not fitted to; 0: those given.
+        links: the links that were given, or others that predict better.
         actuators: the actuators.
         layout: parameters that were estimated.
         low, high: 95 % intervals by kind and joint, shape (12, n); known values have none (NaN).
@@ -132,15 +138,12 @@ class ActuatorEstimate:
         tracking: RMS of the distance of the measured from the commanded positions [rad or m], shape (n,).
         limited: share of the time in which each joint is at its effort limit, shape (n,).
         ended: share of the time in which each joint is at a stop, or its reference beyond its range, shape (n,).
-        blocked: names of the joints that do not go where their drives push them, neither by a stop of the model nor by
-            the range of its references.
         largest: largest commanded effort of each joint in the simulation [N m or N], shape (n,).
         shared: tests of shared values.
         recordings: number of recordings.
     """
 
-    robot: RobotModel = field(repr=False)
-    links: float
+    links: Links
     actuators: ActuatorModel
     layout: ParameterLayout
     low: Array = field(repr=False)
@@ -151,7 +154,6 @@ class ActuatorEstimate:
     tracking: Array
     limited: Array
     ended: Array
-    blocked: tuple[str, ...]
     largest: Array
     shared: tuple[Shared, ...]
     recordings: int
@@ -201,16 +203,16 @@ def identify(
     start = fit_actuators(short, start, one_delay, BLOCK_S, max_steps=SHORT_STEPS).actuators
     fit = _fit_from(stretches, start, one_delay)
     measured = stretches
-    stretches, fit = _correct_steps(measured, fit)
+    stretches, fit = _correct_steps(measured, fit, CORRECTIONS)
     fit = fit_ends(limbs, motions, stretches, fit, BLOCK_S)
     fit = _drop_limits(stretches, fit)
     progress("fitting links near those of the robot description")
-    robot, links, stretches, fit = _free_links(model, measured, stretches, fit)
+    links, stretches, fit = _free_links(model, measured, stretches, fit)
     layout = fit.layout.separate(DELAY)
     fit, shared = _test_delay(stretches, fit, layout)
     fit, tests = _test_types(stretches, fit, list(_find_types(types, joints)))
     shared += tests
-    return _conclude(robot, links, stretches, fit, tuple(shared), motions)
+    return _conclude(links, stretches, fit, tuple(shared), motions)
 
 
 def _fit_from(stretches: Sequence[LimbMotion], start: ActuatorModel, layout: ParameterLayout) -> ActuatorFit:
@@ -221,10 +223,12 @@ def _fit_from(stretches: Sequence[LimbMotion], start: ActuatorModel, layout: Par
     return fit_actuators(stretches, start, layout, BLOCK_S, initial)
 
 
-def _correct_steps(measured: Sequence[LimbMotion], fit: ActuatorFit) -> tuple[Sequence[LimbMotion], ActuatorFit]:
-    """Windows with the errors of the time steps, and the fit to them."""
+def _correct_steps(
+    measured: Sequence[LimbMotion], fit: ActuatorFit, passes: int
+) -> tuple[Sequence[LimbMotion], ActuatorFit]:
+    """Windows with the errors of the time steps, and the fit to them, after one or more passes."""
     stretches = measured
-    for _ in range(CORRECTIONS):
+    for _ in range(passes):
         stretches = add_step_errors(measured, fit.actuators, fit.initial)
         fit = fit_actuators(stretches, fit.actuators, fit.layout, BLOCK_S, fit.initial)
     return stretches, fit
@@ -232,28 +236,29 @@ def _correct_steps(measured: Sequence[LimbMotion], fit: ActuatorFit) -> tuple[Se
 
 def _free_links(
     model: RobotModel, measured: Sequence[LimbMotion], stretches: Sequence[LimbMotion], fit: ActuatorFit
-) -> tuple[RobotModel, float, Sequence[LimbMotion], ActuatorFit]:
-    """The robot with other links as long as they pay in efforts and in simulations, their gain, windows and fit.
+) -> tuple[Links, Sequence[LimbMotion], ActuatorFit]:
+    """Other links as long as they pay in efforts and in simulations, else those given, with windows and fit.
 
     Actuators that were fitted with wrong links make up for them: the links are fitted again with the new ones.
     """
-    described = split_into_limbs(model)
-    limbs, robot, left = described, model, 1.0
+    limbs = described = split_into_limbs(model)
+    links = Links.from_description(model)
     measured, stretches = (_move(part, limbs) for part in (measured, stretches))
     while True:
-        other, start = fit_links(robot, described, limbs, stretches, fit)
-        if other is robot:
-            return robot, 1.0 - left, stretches, fit
-        moved = split_into_limbs(other)
+        other, start = fit_links(links, described, limbs, stretches, fit)
+        if other is links:
+            return links, stretches, fit
+        moved = split_into_limbs(other.robot)
         try:
             free = _fit_from(_move(stretches, moved), start, fit.layout)
-            corrected, free = _correct_steps(_move(measured, moved), free)
+            corrected, free = _correct_steps(_move(measured, moved), free, 1)
         except InputError:  # the simulation diverges
-            return robot, 1.0 - left, stretches, fit
+            return links, stretches, fit
         (tried,) = compare_fits([(stretches, fit), (corrected, free)], BLOCK_S)
         if not tried.pays:
-            return robot, 1.0 - left, stretches, fit
-        limbs, robot, stretches, fit, left = moved, other, corrected, free, left * (1.0 - tried.gain)
+            return links, stretches, fit
+        gain = 1.0 - (1.0 - links.gain) * (1.0 - tried.gain)
+        limbs, links, stretches, fit = moved, replace(other, gain=gain), corrected, free
 
 
 def _move(stretches: Sequence[LimbMotion], limbs: Sequence[Limb]) -> list[LimbMotion]:
@@ -382,8 +387,7 @@ def _drop_limits(stretches: Sequence[LimbMotion], fit: ActuatorFit) -> ActuatorF
 
 
 def _conclude(
-    robot: RobotModel,
-    links: float,
+    links: Links,
     stretches: Sequence[LimbMotion],
     fit: ActuatorFit,
     shared: tuple[Shared, ...],
@@ -395,14 +399,16 @@ def _conclude(
     # where a value is at its bound, the gradient says how far below the data want it; where the fit has ended before
     # its step was small, the minimum may be as far away as the step
     after = now + _newton(fit)
-    low, high = np.minimum(now, after) - spread.half_width, np.maximum(now, after) + spread.half_width
+    of_links = np.zeros(fit.actuators.values.shape)
+    of_links[list(MECHANICAL)] = find_critical_ratio(PARTS, 2) * links.deviations
+    half_width = np.hypot(spread.half_width, layout.read(of_links))
+    # a bound that the data contradict does not make a value certain
+    least = half_width / np.sqrt(find_inflation(fit.equations.matrix))
+    low, high = np.minimum(now, after) - half_width, np.maximum(now, after) + half_width
     low = np.where(bounded, np.maximum(low, 0.0), low)
-    high = np.where(bounded & (now == 0.0), np.maximum(after + spread.half_width, 0.0), high)
+    high = np.where(bounded & (now == 0.0), np.maximum(after + half_width, least), high)
     none = np.full(fit.actuators.values.shape, np.nan)
-    limbs = {stretch.limb.joint_names: stretch.limb for stretch in stretches}
-    blocked = find_blocked(list(limbs.values()), fit.actuators, motions)
     return ActuatorEstimate(
-        robot,
         links,
         fit.actuators,
         layout,
@@ -414,7 +420,6 @@ def _conclude(
         np.sqrt(np.mean(np.concatenate([(motion.q - motion.reference) ** 2 for motion in motions]), axis=0)),
         fit.equations.limited,
         fit.equations.ended,
-        tuple(fit.actuators.joint_names[joint] for joint in sorted({joint for joint, _ in blocked})),
         fit.equations.largest.max(axis=0),
         shared,
         len({stretch.recording for stretch in stretches}),

@@ -61,16 +61,6 @@ ACTUATOR_JOINT_ERROR = Definition(
     lowers={USE: LIMITED},
 )
 
-ACTUATOR_BLOCKED = Definition(
-    "actuator_blocked",
-    Section.ACTUATORS,
-    "warning",
-    "A joint does not go where its drive pushes it, and neither an end stop nor an end of its references predicts "
-    "that: a contact, for example. It is not in the model, and falsifies friction and delay.",
-    "record a motion that does not reach it, or fix the joint in the configuration",
-    lowers={USE: LIMITED},
-)
-
 ACTUATOR_END_STOP = Definition(
     "actuator_end_stop",
     Section.ACTUATORS,
@@ -167,14 +157,6 @@ ACTUATOR_TYPES_DIFFER = Definition(
     "are not shared.",
 )
 
-ENDS = (
-    (LOWER_STOP, ACTUATOR_END_STOP, "is stopped at"),
-    (UPPER_STOP, ACTUATOR_END_STOP, "is stopped at"),
-    (LOWER_REFERENCE, ACTUATOR_REFERENCE_END, "follows no reference below"),
-    (UPPER_REFERENCE, ACTUATOR_REFERENCE_END, "follows no reference above"),
-)
-"""Finding of each end."""
-
 REMEDIES = {
     ARMATURE: "faster reversals, at a higher frequency",
     VISCOUS: "a range of speeds",
@@ -236,18 +218,20 @@ def _judge_simulation(estimate: ActuatorEstimate, held_out: RolloutErrors | None
 
 
 def _report_ends(estimate: ActuatorEstimate, limits: Limits | None) -> Iterator[Finding]:
-    names, actuators = estimate.actuators.joint_names, estimate.actuators
-    for kind, definition, text in ENDS:
-        for j in np.flatnonzero(estimate.estimated[kind]).tolist():
-            upper = kind in (UPPER_STOP, UPPER_REFERENCE)
-            limit = np.nan if limits is None else float((limits.upper if upper else limits.lower)[j])
-            stated = f"; the robot description states {limit:.4g}" if np.isfinite(limit) else ""
-            position, share = float(actuators.values[kind, j]), float(estimate.ended[j])
-            message = f"{names[j]} {text} {position:.4g} rad or m, for {share:.0%} of the time{stated}"
-            yield definition.found(message, [names[j]])
-    if estimate.blocked:
-        joints = ", ".join(estimate.blocked)
-        yield ACTUATOR_BLOCKED.found(f"{joints}: simulated beyond the ends of the measured motion", estimate.blocked)
+    names, unknown = estimate.actuators.joint_names, np.full(len(estimate.errors), np.nan)
+    described = (unknown, unknown) if limits is None else (limits.lower, limits.upper)
+    for side, (stop, reference) in enumerate(((LOWER_STOP, LOWER_REFERENCE), (UPPER_STOP, UPPER_REFERENCE))):
+        for kind in (stop, reference):
+            for j in np.flatnonzero(estimate.estimated[kind]).tolist():
+                limit = float(described[side][j])
+                stated = f"; the robot description states {limit:.4g}" if np.isfinite(limit) else ""
+                position = f"{estimate.actuators.values[kind, j]:.4g} rad or m, for {estimate.ended[j]:.0%} of the time"
+                if kind == stop:
+                    yield ACTUATOR_END_STOP.found(f"{names[j]} is stopped at {position}{stated}", [names[j]])
+                else:
+                    beyond = ("below", "above")[side]
+                    message = f"{names[j]} follows no reference {beyond} {position}{stated}"
+                    yield ACTUATOR_REFERENCE_END.found(message, [names[j]])
 
 
 def _report_poor(estimate: ActuatorEstimate) -> Iterator[Finding]:
@@ -303,10 +287,12 @@ def _report_unknown(estimate: ActuatorEstimate, drives: KnownDrives) -> Iterator
 
 
 def _report_links(estimate: ActuatorEstimate) -> Iterator[Finding]:
-    if estimate.links:
-        masses = estimate.robot.inertial_parameters[::10].tolist()
-        named = ", ".join(f"{name} {mass:.3g}" for name, mass in zip(estimate.robot.body_names, masses, strict=True))
-        message = f"other links remove {estimate.links:.0%} of the squared errors of simulations; masses: {named}"
+    if estimate.links.gain:
+        masses = estimate.links.robot.inertial_parameters[::10].tolist()
+        named = ", ".join(
+            f"{name} {mass:.3g}" for name, mass in zip(estimate.links.robot.body_names, masses, strict=True)
+        )
+        message = f"other links remove {estimate.links.gain:.0%} of the squared errors of simulations; masses: {named}"
         yield ACTUATOR_OTHER_LINKS.found(message)
 
 

@@ -10,7 +10,7 @@ as they are given.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -33,6 +33,33 @@ STRENGTHS = (1000.0, 100.0, 10.0, 1.0)
 """Strengths of the pull towards the described links, see `Consistent`, which is weakened as long as each step pays."""
 
 
+KEPT = ((ARMATURE, OFFSET), (ARMATURE,), ())
+"""Terms of which the present values are kept while links are fitted, as inertia and weight of links can replace them;
+fewer are kept as long as that pays."""
+
+
+@dataclass(frozen=True)
+class Links:
+    """Links of a robot.
+
+    Attributes:
+        robot: the robot.
+        gain: share of the weighted square errors of simulations that they remove against those that were given, in
+            parts of the data that actuators were not fitted to; 0: those that were given.
+        deviations: standard deviations of `MECHANICAL` from the links that other parts of the data would give, shape
+            (4, n); 0 for given links.
+    """
+
+    robot: RobotModel = field(repr=False)
+    gain: float
+    deviations: Array = field(repr=False)
+
+    @classmethod
+    def from_description(cls, robot: RobotModel) -> Links:
+        """The links that were given."""
+        return cls(robot, 0.0, np.zeros((len(MECHANICAL), len(robot.joint_names))))
+
+
 @dataclass(frozen=True)
 class _LimbGrams:
     """Gram matrices of the weighted rows [links, terms, effort] of a limb.
@@ -40,33 +67,31 @@ class _LimbGrams:
     Attributes:
         prior: described bodies.
         bodies: present bodies, shape (10 b,).
-        armature: present armature, shape (n,).
+        terms: present `MECHANICAL` of all joints, shape (4 n,).
         parts: matrices of the parts of the data, shape (parts, c + 1, c + 1); terms are `MECHANICAL` of all joints.
     """
 
     prior: BodyPrior
     bodies: Array
-    armature: Array
+    terms: Array
     parts: Array
 
-    def fit(self, strength: float, *, armature: bool, left_out: int | None = None) -> Array:
+    def fit(self, strength: float, *, kept: tuple[int, ...], left_out: int | None = None) -> Array:
         """All parameters, of the data without a part, shape (c,).
 
         Args:
             strength: pull towards the described links; infinite: the present links.
-            armature: whether the armature is fitted; links can replace most of it.
+            kept: terms that are not fitted.
             left_out: number of the part.
         """
         gram = self.parts.sum(axis=0) - (0.0 if left_out is None else self.parts[left_out])
         links = np.isfinite(strength)
-        count, n = len(gram) - 1, len(self.armature)
-        kinds = np.tile(MECHANICAL, n)
-        free = np.concatenate([np.full(len(self.bodies), links), (kinds != ARMATURE) | armature])
-        values = np.concatenate(
-            [self.bodies, np.where(kinds == ARMATURE, np.repeat(self.armature, len(MECHANICAL)), 0.0)]
-        )
+        kinds = np.tile(MECHANICAL, len(self.terms) // len(MECHANICAL))
+        known = np.isin(kinds, kept)
+        free = np.append(np.full(len(self.bodies), links), ~known)
+        values = np.append(self.bodies, np.where(known, self.terms, 0.0))
         # columns of the free parameters, and of the effort without the others
-        merge = np.zeros((count + 1, np.count_nonzero(free) + 1))
+        merge = np.zeros((len(gram), np.count_nonzero(free) + 1))
         merge[np.flatnonzero(free), np.arange(merge.shape[1] - 1)] = 1.0
         merge[:, -1] = np.append(np.where(free, 0.0, -values), 1.0)
         reduced, bounded = merge.T @ gram @ merge, (kinds != OFFSET)[free[len(self.bodies) :]]
@@ -76,36 +101,50 @@ class _LimbGrams:
             values[free] = solve_bounded(reduced[:-1, :-1], reduced[:-1, -1], bounded)
         return values
 
-    def leave_out(self, strength: float, *, armature: bool) -> Array:
+    def leave_out(self, strength: float, *, kept: tuple[int, ...]) -> Array:
         """Squared errors of each part by a fit to the others, shape (parts,)."""
         errors = []
         for part, gram in enumerate(self.parts):
-            values = np.append(self.fit(strength, armature=armature, left_out=part), -1.0)
+            values = np.append(self.fit(strength, kept=kept, left_out=part), -1.0)
             errors.append(values @ gram @ values)
         return np.array(errors)
 
+    def find_deviations(self, strength: float, *, kept: tuple[int, ...]) -> Array:
+        """Standard deviations of the terms with links of other parts of the data, by the jackknife, shape (4, n)."""
+        found = self.fit(strength, kept=kept)
+        size, count = len(self.bodies), len(self.parts)
+        fixed = replace(self, bodies=found[:size])
+        changes = np.array(
+            [
+                self.fit(strength, kept=kept, left_out=part) - fixed.fit(np.inf, kept=kept, left_out=part)
+                for part in range(count)
+            ]
+        )[:, size:]
+        variances = (count - 1) * changes.var(axis=0)
+        return np.asarray(np.sqrt(variances)).reshape(-1, len(MECHANICAL)).T
+
 
 def fit_links(
-    model: RobotModel,
+    links: Links,
     described: Sequence[Limb],
     limbs: Sequence[Limb],
     stretches: Sequence[LimbMotion],
     fit: ActuatorFit,
-) -> tuple[RobotModel, ActuatorModel]:
-    """The robot with links that pay, and actuators to start from; the same if none pay or gains are not known.
+) -> tuple[Links, ActuatorModel]:
+    """Links that pay in efforts, and actuators to start from; the same if none pay or gains are not known.
 
     One recording does not separate the weight of links from offsets, which are others in each: there must be
     `LEAST_RECORDINGS`.
-    Armature, which links can replace, is kept unless its fit pays too: it depends on the delay, which simulations find.
+    Armature and offset are kept unless their fit pays too.
 
     Args:
-        model: robot model with its present links.
+        links: present links.
         described: limbs with the links that are described, which the others stay near to.
         limbs: limbs with the present links.
         stretches: windows of the motions.
         fit: fitted actuators, whose gains, delays and ends give the efforts.
     """
-    as_given = model, fit.actuators
+    as_given, model = (links, fit.actuators), links.robot
     scaled = (fit.layout.index[KP] >= 0).any()  # by the described masses
     if scaled or len({stretch.recording for stretch in stretches}) < LEAST_RECORDINGS:
         return as_given
@@ -113,36 +152,38 @@ def fit_links(
         _make_grams(prior, limb, [one for one in stretches if one.limb is limb], fit)
         for prior, limb in zip(described, limbs, strict=True)
     ]
-    best, armature = _choose(grams)
+    best, kept = _choose(grams)
     if np.isinf(best):
         return as_given
     bodies, values = model.inertial_parameters.reshape(-1, 10).copy(), fit.actuators.values
+    deviations = np.zeros((len(MECHANICAL), len(fit.errors)))
     for limb, one in zip(limbs, grams, strict=True):
-        found = one.fit(best, armature=armature)
+        found = one.fit(best, kept=kept)
         numbers = [model.body_names.index(name) for name in limb.model.body_names]
         joints = [fit.actuators.joint_names.index(name) for name in limb.joint_names]
         bodies[numbers] = found[: 10 * len(numbers)].reshape(-1, 10)
         values[np.ix_(MECHANICAL, joints)] = found[10 * len(numbers) :].reshape(len(joints), -1).T
+        deviations[:, joints] = one.find_deviations(best, kept=kept)
     return (
-        replace(model, inertial_parameters=bodies.ravel()),
+        replace(links, robot=replace(model, inertial_parameters=bodies.ravel()), deviations=deviations),
         ActuatorModel.from_values(fit.actuators.joint_names, values),
     )
 
 
-def _choose(grams: Sequence[_LimbGrams]) -> tuple[float, bool]:
-    """Strength of the pull, infinite for the present links, and whether the armature is fitted."""
+def _choose(grams: Sequence[_LimbGrams]) -> tuple[float, tuple[int, ...]]:
+    """Strength of the pull, infinite for the present links, and the terms that are kept."""
 
-    def leave_out(strength: float, armature: bool) -> Array:
-        return np.asarray(np.sum([one.leave_out(strength, armature=armature) for one in grams], axis=0))
+    def leave_out(strength: float, kept: tuple[int, ...]) -> Array:
+        return np.asarray(np.sum([one.leave_out(strength, kept=kept) for one in grams], axis=0))
 
-    best = np.inf, False
+    best: tuple[float, tuple[int, ...]] = (np.inf, KEPT[0])
     errors = leave_out(*best)
-    for armature in (False, True):
-        for strength in STRENGTHS:
-            found = leave_out(strength, armature)
+    for kept in KEPT:
+        for strength in [one for one in STRENGTHS if one <= best[0]]:
+            found = leave_out(strength, kept)
             if not weigh("actuators", f"links {strength:g}", errors, found, len(STRENGTHS)).pays:
                 break
-            best, errors = (strength, armature), found
+            best, errors = (strength, kept), found
     return best
 
 
@@ -167,4 +208,4 @@ def _make_grams(described: Limb, limb: Limb, stretches: Sequence[LimbMotion], fi
     grams = np.array([np.einsum("j,jsa,jsb->ab", weights, piece, piece, optimize=True) for piece in pieces])
     parts = np.array([part.sum(axis=0) for part in np.array_split(grams, PARTS)])
     prior = BodyPrior.from_bodies("the robot", described.model.inertial_parameters, described.model)
-    return _LimbGrams(prior, limb.model.inertial_parameters, own.armature, parts)
+    return _LimbGrams(prior, limb.model.inertial_parameters, terms.T.ravel(), parts)

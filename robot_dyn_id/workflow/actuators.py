@@ -143,7 +143,7 @@ class ActuatorResult:
         write_actuators(folder / FILE, self.model, self.estimate, **written)
         write_atomically(folder / MJCF_FILE, make_position_mjcf(self.model, self.actuators))
         write_atomically(folder / ISAAC_LAB_FILE, make_isaac_lab(self.actuators))
-        urdf = make_friction_urdf(self.model, self.actuators, links=self.estimate.links > 0.0)
+        urdf = make_friction_urdf(self.model, self.actuators, links=self.estimate.links.gain > 0.0)
         write_atomically(folder / URDF_FILE, urdf)
         write_atomically(folder / SDF_FILE, make_position_sdf(self.model, self.actuators))
         files = dict(zip(("file", "mjcf_file", "isaac_lab_file", "urdf_file", "sdf_file"), FILES, strict=True))
@@ -173,7 +173,7 @@ class ActuatorResult:
             "software_version": __version__,
             **summarize_findings(self.findings),
         }
-        if self.estimate.links:
+        if self.estimate.links.gain:
             bodies = self.model.inertial_parameters.reshape(-1, 10).tolist()
             content["links"] = dict(zip(self.model.body_names, bodies, strict=True))
         if self.held_out is not None:
@@ -317,12 +317,12 @@ def identify_actuators(
     errors = None
     if validation:
         progress(Stage("simulating held-out recordings"))
-        errors = validate(estimate.robot, estimate.actuators, validation)
+        errors = validate(estimate.links.robot, estimate.actuators, validation)
     return ActuatorResult(
-        estimate.robot,
+        estimate.links.robot,
         estimate,
         errors,
-        compute_bandwidth(estimate.robot, estimate.actuators, motions),
+        compute_bandwidth(estimate.links.robot, estimate.actuators, motions),
         (
             *report_recordings([*training, *others], joints),
             *report_fixed(model, [*training, *others]),

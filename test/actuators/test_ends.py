@@ -12,6 +12,7 @@ from robot_dyn_id.actuators.identification import KnownDrives, identify
 from robot_dyn_id.actuators.judgment import judge
 from robot_dyn_id.actuators.rollout import split_into_limbs
 from robot_dyn_id.actuators.validation import validate
+from robot_dyn_id.files.actuators import read_actuators, write_actuators
 from robot_dyn_id.kernels.actuators import (
     LOWER_REFERENCE,
     LOWER_STOP,
@@ -32,14 +33,16 @@ OPTIONS = {"duration": 6.0, "rate": 50.0, "noise": 1e-3}
     ("kind", "name", "code"),
     [(UPPER_STOP, "upper_stop", "actuator_end_stop"), (UPPER_REFERENCE, "upper_reference", "actuator_reference_end")],
 )
-def test_the_cause_and_the_place_of_an_end_are_found_and_all_else_is_as_without_it(kind, name, code):
+def test_the_cause_and_the_place_of_an_end_are_found_and_all_else_is_as_without_it(kind, name, code, tmp_path):
     truth = replace(TRUTH, **{name: np.array([np.inf, np.inf, 0.1])})
     estimate = identify(MODEL, [record(truth=truth, **OPTIONS)], KNOWN)
     assert np.argwhere(estimate.estimated[ENDS]).tolist() == [[ENDS.index(kind), 2]]
     assert estimate.actuators.values[kind, 2] == pytest.approx(0.1, abs=2e-3)
     rest = slice(0, OFFSET)
     np.testing.assert_allclose(estimate.actuators.values[rest], truth.values[rest], rtol=0.1)
-    assert estimate.blocked == ()
+    write_actuators(tmp_path / "actuators.yaml", MODEL, estimate)
+    stored = read_actuators(tmp_path / "actuators.yaml").actuators.values
+    np.testing.assert_array_equal(stored, estimate.actuators.values)
     errors = validate(MODEL, estimate.actuators, [record(truth=truth, seed=7, **OPTIONS | {"noise": 0.0})])
     assert errors.rms(np.inf) < 2e-3
     assert errors.efforts[2] < 0.1

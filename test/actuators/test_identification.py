@@ -110,6 +110,16 @@ def test_values_stay_within_physics_and_their_intervals_reach_zero():
 
 
 @pytest.mark.slow
+def test_a_bound_that_the_data_contradict_does_not_make_a_value_certain():
+    """A gain of velocities that is given too large wants negative viscous friction."""
+    wrong = replace(KNOWN, kd=TRUTH.kd + np.array([0.0, 3.0, 0.0]))
+    estimate = found(drives=wrong, noise=1e-3)
+    assert estimate.actuators.viscous[1] == 0.0
+    assert estimate.low[VISCOUS, 1] == 0.0
+    assert estimate.high[VISCOUS, 1] > 0.0
+
+
+@pytest.mark.slow
 def test_three_recordings_show_what_changes_between_them():
     motions = [
         record(truth=replace(TRUTH, coulomb=TRUTH.coulomb * factor), seed=seed, duration=6.0, rate=50.0)

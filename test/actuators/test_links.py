@@ -12,6 +12,7 @@ from robot_dyn_id.actuators.judgment import judge
 from robot_dyn_id.actuators.validation import validate
 from robot_dyn_id.dynamics.consistency import find_violation
 from robot_dyn_id.export.actuators import make_friction_urdf
+from robot_dyn_id.files.actuators import read_actuators, write_actuators
 from robot_dyn_id.model.robot import RobotModel
 
 KNOWN = KnownDrives(TRUTH.kp, TRUTH.kd, np.full(3, np.inf))
@@ -28,31 +29,37 @@ def change_links():
 
 
 @pytest.mark.slow
-def test_wrong_links_are_replaced_by_consistent_ones_that_predict_other_motions():
+def test_wrong_links_are_replaced_by_consistent_ones_that_predict_other_motions(tmp_path):
     actual = change_links()
     found = identify(MODEL, [record(actual, seed=seed, **OPTIONS) for seed in range(3)], KNOWN)
-    assert found.links > 0.9
-    errors = validate(found.robot, found.actuators, [record(actual, seed=7, **OPTIONS)])
+    assert found.links.gain > 0.9
+    errors = validate(found.links.robot, found.actuators, [record(actual, seed=7, **OPTIONS)])
     assert errors.share < 0.1
     assert errors.rms(np.inf) < 0.1 * validate(MODEL, TRUTH, [record(actual, seed=7, **OPTIONS)]).rms(np.inf)
-    assert not any(find_violation(body) for body in found.robot.inertial_parameters.reshape(-1, 10))
+    assert not any(find_violation(body) for body in found.links.robot.inertial_parameters.reshape(-1, 10))
     (finding,) = (one for one in judge(found, KNOWN, None) if one.code == "actuator_other_links")
-    assert f"{found.links:.0%}" in finding.message
+    assert f"{found.links.gain:.0%}" in finding.message
+    bodies = found.links.robot.inertial_parameters
+    links = dict(zip(MODEL.body_names, bodies.reshape(-1, 10).tolist(), strict=True))
+    write_actuators(tmp_path / "actuators.yaml", found.links.robot, found, links=links)
+    stored = read_actuators(tmp_path / "actuators.yaml")
+    np.testing.assert_array_equal(stored.model(MODEL.urdf).inertial_parameters, bodies)
+    np.testing.assert_array_equal(stored.actuators.values, found.actuators.values)
 
 
 @pytest.mark.slow
 def test_right_links_are_kept():
     actual = change_links()
     found = identify(actual, [record(actual, seed=seed, **OPTIONS) for seed in range(3)], KNOWN)
-    assert found.links == 0.0
-    assert found.robot is actual
+    assert found.links.gain == 0.0
+    assert found.links.robot is actual
 
 
 @pytest.mark.slow
 def test_links_are_kept_where_they_give_the_scale_of_unknown_gains():
     actual = change_links()
     unknown = KnownDrives(*np.full((2, 3), np.nan), np.full(3, np.inf))
-    assert identify(MODEL, [record(actual, seed=seed, **OPTIONS) for seed in range(3)], unknown).robot is MODEL
+    assert identify(MODEL, [record(actual, seed=seed, **OPTIONS) for seed in range(3)], unknown).links.robot is MODEL
 
 
 def test_the_urdf_has_the_other_links():
