@@ -341,7 +341,7 @@ def test_control_c_ends_it_while_xacro_expands_its_file(tmp_path):
         "import sys; from robot_dyn_id.nodes.executables import run_executable; sys.exit(run_executable('simulator'))",
     ]
     with child([*command, "--ros-args", *ros_arguments(urdf=endless)], stderr=subprocess.PIPE, text=True) as process:
-        children, end = Path(f"/proc/{process.pid}/task/{process.pid}/children"), time.monotonic() + 60.0
+        children, end = Path(f"/proc/{process.pid}/task/{process.pid}/children"), time.monotonic() + HANG_S
         while not children.read_text().strip():
             assert time.monotonic() < end and process.poll() is None
             time.sleep(0.02)
