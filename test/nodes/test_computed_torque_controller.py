@@ -346,7 +346,7 @@ def test_control_c_ends_both_with_0():
 class Still:
     """An arm that stands, by joint states that the test publishes, with its description and a set of parameters."""
 
-    def __init__(self, world, parameters=None, period=0.005, process=False, **fields):
+    def __init__(self, world, parameters=None, period=0.005, process=False, description=ARM, **fields):
         self.world, self.stamp, self._dynamics = world, 0.0, {}
         if not process:  # a process has a clock of its own
             world.keep_time()
@@ -354,8 +354,7 @@ class Still:
         self.diagnostics = world.heard(DiagnosticArray, "diagnostics", RELIABLE)
         self.log = world.heard(Log, "/rosout", DEEP)
         self.states = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
-        description = world.probe.create_publisher(String, "robot_description", LATCHED)
-        description.publish(String(data=ARM))
+        world.probe.create_publisher(String, "robot_description", LATCHED).publish(String(data=description))
         self.parameters = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
         if parameters is not None:
             self.parameters.publish(message(parameters))
@@ -468,10 +467,9 @@ def test_hostile_trajectories_are_refused_by_controller_and_simulator(world, tmp
 
 
 def test_a_joint_without_a_rating_is_not_commanded_until_the_user_gives_one(world):
-    arm = Still(world)
     unrated = ARM.replace(f'effort="{RATED}"', 'effort="0"')
+    arm = Still(world, description=unrated)
     parameters = altered(identified(), robot={"urdf": unrated, "urdf_sha256": urdf_hash(unrated)})
-    world.probe.create_publisher(String, "robot_description", LATCHED).publish(String(data=unrated))
     arm.parameters.publish(message(parameters))
     node = world.add(ComputedTorqueController, *ros_arguments(latency="1.0"))
     world.until(lambda: arm.logged("joint shoulder has no effort limit in the URDF (0)"), what="refusal")
