@@ -21,6 +21,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.identification.diagnosis.directions import measure_one_way
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.simulation.closed_loop import quantize
 from robot_dyn_id.simulation.sensors import draw_colored_noise
@@ -292,7 +293,7 @@ class Bench:
         t = np.arange(count + 2 * round(recipe.rest * self.rate)) / self.rate
         motion = self._draw_motion(rng, t, recipe)
         for _ in range(MOST_DRAWS):
-            if recipe.duration < DURATION_S or _turns_back(motion):
+            if recipe.duration < DURATION_S or (measure_one_way(motion.dq) <= 1.0 - BACK_SHARE).all():
                 break
             motion = self._draw_motion(rng, t, recipe)
         if len(recipe.one_way):
@@ -344,12 +345,6 @@ class Bench:
         velocity = motion.dq + 3e-3 * rng.normal(size=(n, count)) if recorded else None
         stamps = t + np.clip(0.02 / self.rate * rng.normal(size=count), -0.2 / self.rate, 0.2 / self.rate)
         return Trial(t, motion, gravity, inertial, friction, noise, reading, velocity, stamps)
-
-
-def _turns_back(motion: Motion) -> bool:
-    """Whether every joint travels both ways."""
-    forward, travel = np.maximum(motion.dq, 0.0).sum(axis=1), np.abs(motion.dq).sum(axis=1)
-    return bool((np.minimum(forward, travel - forward) >= BACK_SHARE * travel).all())
 
 
 def presliding(q: Array, shares: Array) -> Array:

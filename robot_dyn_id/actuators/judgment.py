@@ -8,26 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from robot_dyn_id.actuators.ends import CAUSES
 from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives
 from robot_dyn_id.actuators.spread import LEAST_RECORDINGS
 from robot_dyn_id.actuators.validation import RolloutErrors
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.thresholds import Thresholds
-from robot_dyn_id.kernels.actuators import (
-    ARMATURE,
-    COULOMB,
-    DELAY,
-    KD,
-    KINDS,
-    KP,
-    LIMIT,
-    LOWER_REFERENCE,
-    LOWER_STOP,
-    OFFSET,
-    UPPER_REFERENCE,
-    UPPER_STOP,
-    VISCOUS,
-)
+from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KD, KINDS, KP, LIMIT, OFFSET, VISCOUS
 from robot_dyn_id.model.robot import Limits
 from robot_dyn_id.uses import LIMITED
 
@@ -220,7 +207,7 @@ def _judge_simulation(estimate: ActuatorEstimate, held_out: RolloutErrors | None
 def _report_ends(estimate: ActuatorEstimate, limits: Limits | None) -> Iterator[Finding]:
     names, unknown = estimate.actuators.joint_names, np.full(len(estimate.errors), np.nan)
     described = (unknown, unknown) if limits is None else (limits.lower, limits.upper)
-    for side, (stop, reference) in enumerate(((LOWER_STOP, LOWER_REFERENCE), (UPPER_STOP, UPPER_REFERENCE))):
+    for side, (stop, reference) in enumerate(CAUSES):
         for kind in (stop, reference):
             for j in np.flatnonzero(estimate.estimated[kind]).tolist():
                 limit = float(described[side][j])

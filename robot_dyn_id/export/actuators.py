@@ -27,8 +27,8 @@ ISAAC_STEP_S = 0.005
 FRICTION_SOLVER = {"solreffriction": f"{2.0 * TIMESTEP_S:g} 1"}
 """Stiffest friction that MuJoCo allows: that of its defaults creeps, by 3 mrad where friction is large."""
 
-FAR = 1e3
-"""Position that no joint reaches [rad or m]."""
+FAR = 1e10
+"""Largest number of MuJoCo, beyond which it ends a simulation (`mjMAXVAL`): no joint gets there."""
 
 LIMIT_SOLVER = {"solreflimit": f"{2.0 * TIMESTEP_S:g} 2"}
 """Stiffest end stops that MuJoCo allows, with twice the critical damping: joints rebound with less."""

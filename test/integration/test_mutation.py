@@ -85,6 +85,16 @@ def test_the_fault_is_named_in_addition_to_the_model(key):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("key", "name", "strength"), [("swapped_efforts", "talos_left_arm", 1), ("other_arm", "ur10", 2)]
+)
+def test_a_refusal_names_the_cause(key, name, strength):
+    """And not what the same efforts show as currents, nor the correction that fits best, where that is not enough."""
+    row = run(Job(key, name, strength, 10))
+    assert row.found and np.isnan(row.answer.nrmse), row.line()
+
+
+@pytest.mark.slow
 def test_the_plain_command_warns_of_nothing_in_a_clean_recording():
     row = run(Job(CLEAN, "panda", 0, 0))
     assert not row.found and row.answer.nrmse < 0.02, row.line()

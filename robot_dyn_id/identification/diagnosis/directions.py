@@ -49,11 +49,16 @@ def examine_directions(names: Sequence[str], q: Array, segment: Integers) -> tup
     return (ONE_WAY_MOTION.found(message, joints),)
 
 
-def flag_one_way(steps: Array) -> Mask:
-    """Joints that move in one direction only, shape (n,).
+def measure_one_way(steps: Array) -> Array:
+    """Share of each joint's travel in the direction that it travels more in, from 0.5 to 1; 0 at rest; shape (n,).
 
     Args:
         steps: changes of the positions, or velocities at a constant rate, shape (n, N).
     """
     forward, travel = np.maximum(steps, 0.0).sum(axis=1), np.abs(steps).sum(axis=1)
-    return np.asarray(np.maximum(forward, travel - forward) > ONE_WAY_SHARE * travel)
+    return np.asarray(np.maximum(forward, travel - forward) / np.maximum(travel, np.finfo(float).tiny))
+
+
+def flag_one_way(steps: Array) -> Mask:
+    """Joints that move in one direction only, shape (n,); see `measure_one_way`."""
+    return np.asarray(measure_one_way(steps) > ONE_WAY_SHARE)

@@ -144,7 +144,8 @@ class GuardedNode(Node):  # type: ignore[misc]
 
     steady: Clock
     paced_call: PacedCall | None = None
-    """Call at a high rate; its exceptions do not end the node if it is `guarded`."""
+    """Call at a high rate, which `running.spin` makes, and no executor alone; its exceptions do not end the node if it
+    is `guarded`."""
 
     _poller: WaitablePoller | None = None
     destroyed = False
