@@ -7,7 +7,6 @@ import signal
 import sys
 
 import pytest
-from support.shared_compilation import share_compilation
 
 from robot_dyn_id.nodes.runtime.isolation import keep_to_this_host
 
@@ -30,7 +29,6 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     gc.disable()  # tests that are collected stay: to search them for cycles would take a sixth of the time until the first
-    share_compilation()
     if config.option.no_processes:
         sys.addaudithook(skip_programs)
 

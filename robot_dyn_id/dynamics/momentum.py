@@ -70,8 +70,7 @@ class MomentumRegressor:
         """
         momentum, drift = np.zeros((2, len(q), len(self.regressor.names), q.shape[1]))
         links, work = self._arguments
-        inertial = slice(10 * self._bodies)
         q, dq = np.ascontiguousarray(q, dtype=np.float64), np.ascontiguousarray(dq, dtype=np.float64)
-        fill_momentum_along(*links, q, dq, *work, momentum[:, inertial], drift[:, inertial])
+        fill_momentum_along(*links, q, dq, *work, momentum, drift)
         momentum[:, self._rotors] += np.einsum("cij,kj->kci", self._inertias[self._rotors], dq)
         return momentum, drift

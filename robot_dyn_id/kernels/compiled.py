@@ -7,14 +7,16 @@ very same lines are NumPy operations on whole tiles. Both give the same results 
 
 Machine code is kept on disk. numba loads it again while the file of the kernel itself is unchanged, by its time; but
 what is inlined in it comes from other files too, and an installation copies files: here it is valid for the contents of
-all kernels together.
+all kernels together. Of several processes that need a kernel, such as the nodes of a launch file, one compiles it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -55,6 +57,7 @@ def is_on_disk(kernel: Callable[..., Any]) -> bool:
 
 if COMPILED:
     from llvmlite import binding
+    from numba.core.compiler_lock import global_compiler_lock
 
     _SOURCES = hash_sources(Path(__file__).parent)
 
@@ -78,7 +81,31 @@ if COMPILED:
         index: Any = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
         if hasattr(index, "_source_stamp"):  # not with NUMBA_DISABLE_JIT
             index._source_stamp = _SOURCES
+            kernel.compile = _alone(kernel.compile, function.__code__.co_filename)
         return kernel  # type: ignore[no-any-return]
+
+    _locked: set[str] = set()
+    """Files that this process has locked: it alone compiles their kernels."""
+
+    def _alone(compile_kernel: Callable[[Any], object], file: str) -> Callable[[Any], object]:
+        """Let one process at a time compile the kernels of a file: the others load its machine code, then."""
+
+        def compile_alone(signature: Any) -> object:
+            with global_compiler_lock, _lock(file):  # the first excludes the other threads of this process
+                return compile_kernel(signature)
+
+        return compile_alone
+
+    @contextmanager
+    def _lock(file: str) -> Iterator[None]:
+        """Lock a file against other processes, where its file system can."""
+        with ExitStack() as stack:
+            if file not in _locked:
+                with suppress(OSError):
+                    fcntl.flock(stack.enter_context(open(file, "rb")), fcntl.LOCK_EX)
+                _locked.add(file)
+                stack.callback(_locked.remove, file)
+            yield
 
     def inlined(function: Function) -> Function:
         """Compile `function` separately and inline its machine code, so that the callers' loops are vectorized.

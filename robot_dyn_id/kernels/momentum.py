@@ -69,8 +69,8 @@ def fill_momentum_columns(  # type: ignore[no-untyped-def]
         dq: velocities, shape (n,).
         screws: workspace, shape (2 b + 1, b, 6).
         pulls: workspace, shape (b, 3).
-        momentum: result, shape (10 b, n) [SI].
-        drift: result, shape (10 b, n).
+        momentum: result, shape (10 b or more, n) [SI]; rows of what is not a rigid body are zero.
+        drift: result, same shape.
     """
     bodies = len(parent)
     velocity = screws[2 * bodies]
@@ -124,7 +124,7 @@ def fill_momentum_along(  # type: ignore[no-untyped-def]
 ):
     """Fill the columns of `fill_momentum_columns` at N states.
 
-    q and dq have the shape (N, n), momentum and drift (N, 10 b, n); the other arguments are the same.
+    q and dq have the shape (N, n), momentum and drift (N, 10 b or more, n); the other arguments are the same.
     """
     for state in range(len(q)):
         fill_momentum_columns(

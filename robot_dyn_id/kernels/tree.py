@@ -102,7 +102,7 @@ def build_tree(
         turn=np.ascontiguousarray(turns),
         shift=np.ascontiguousarray(shifts),
         axis=np.ascontiguousarray(axes),
-        gravity=np.ascontiguousarray(gravity),
+        gravity=np.array(gravity, dtype=np.float64),  # kernels are compiled again for an array that cannot be written
         pair_start=np.searchsorted(columns[0], np.arange(len(parent) + 1)),
         pair_row=np.array(columns[1]),
         pair_from=np.array([len(pairs) if above is None else above for above in columns[2]]),

@@ -2,6 +2,7 @@
 """Machine code on disk follows every file that a kernel is made of."""
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,19 @@ def test_a_change_in_an_inlined_file_compiles_its_callers_again(tmp_path):
     assert run(tmp_path) == (7.0, 1, True)
     (tmp_path / "helper.py").write_text(HELPER.format(factor="5.0"))
     assert run(tmp_path) == (11.0, 0, False)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not compiled.COMPILED, reason="numba is not installed")
+def test_of_processes_that_start_at_the_same_time_one_compiles(tmp_path):
+    """The first one to read the index finds nothing there; each has its result."""
+    shutil.copy(compiled.__file__, tmp_path)
+    (tmp_path / "kernel.py").write_text(KERNEL)
+    (tmp_path / "helper.py").write_text(HELPER.format(factor="3.0"))
+    with ThreadPoolExecutor() as threads:
+        found = list(threads.map(run, [tmp_path] * 3))
+    assert [value for value, *_ in found] == [7.0] * 3
+    assert sorted(hits for _, hits, _ in found) == [0, 1, 1]
 
 
 def test_every_kernel_is_in_the_folder_whose_sources_count():

@@ -149,7 +149,7 @@ def compute_regressor_gradient(
         dq,
         ddq,
         tree.pair_slots(slots),
-        cotangent,
+        np.ascontiguousarray(cotangent),
         *by_body,
     )
     total = model.coupling.T @ by_body
