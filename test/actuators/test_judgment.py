@@ -59,6 +59,7 @@ def test_nothing_held_out_is_a_warning(estimate):
     assert codes(estimate)["actuator_not_validated"].severity == "warning"
 
 
+@pytest.mark.slow
 def test_slow_motion_does_not_determine_the_delay_and_the_message_names_the_motion_that_does():
     slow = record(noise=2e-3, duration=6.0, rate=50.0, fastest=0.3, amplitude=0.1)
     found = judge(identify(MODEL, [slow], KNOWN), KNOWN, None)

@@ -80,6 +80,7 @@ def on_arm(files, out, *more):
     )
 
 
+@pytest.mark.slow
 def test_payload_on_an_arm(files, tmp_path, cli):
     code, out, _ = cli(*on_arm(files, tmp_path, "--json"))
     assert code == 0

@@ -44,6 +44,7 @@ def tried(tmp_path_factory):
     return folder, "\n".join(lines)
 
 
+@pytest.mark.slow
 def test_it_ends_with_the_verdict_and_with_what_to_do_next(tried):
     folder, printed = tried
     report = json.loads((folder / "franka/report.json").read_text())

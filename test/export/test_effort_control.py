@@ -133,6 +133,7 @@ def test_the_guards_have_the_limits_of_the_nodes():
     }
 
 
+@pytest.mark.slow
 def test_a_model_tracks_better_than_its_feedback_alone(simulate):
     """Even one that is wrong by 5 %; and one that is right leaves the error of the integration."""
     feedback = simulate("computed_torque", "pd").error

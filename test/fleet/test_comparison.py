@@ -40,6 +40,7 @@ def comparison(evidence):
     return compare_robots(evidence, FLEET.variation(evidence.scales))
 
 
+@pytest.mark.slow
 def test_the_robots_that_differ_and_no_other_are_named(comparison):
     assert np.flatnonzero(comparison.differs).tolist() == [4, 17, 30]
 

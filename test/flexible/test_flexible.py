@@ -133,6 +133,7 @@ def test_plan_before_any_data_splits_the_link_side():
     assert find_least_experiments(MODEL) == ("all joints moving",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [10.0, np.inf])
 def test_every_parameter_comes_back_from_clean_experiments(clean, limit):
     found = identify_flexible(MODEL, clean, limit=limit).solution

@@ -38,6 +38,7 @@ def stages():
     return read, examined, chosen, fitted, Judged.from_fitted(fitted, ignore_progress)
 
 
+@pytest.mark.slow
 def test_each_stage_holds_the_one_before_it(stages):
     read, examined, chosen, fitted, judged = stages
     assert judged.fitted is fitted
@@ -83,6 +84,7 @@ def test_joints_without_efforts_are_moved_along():
     assert all(one.fit.answer == "no" for one in answers.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1e-3, 1e3])
 def test_masses_and_ratings_that_are_guesses_change_no_prediction(factor):
     """The first law: the held-out error changes by less than 2 % of itself, and the data are not refused."""

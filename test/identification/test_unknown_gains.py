@@ -37,6 +37,7 @@ def identified(currents):
     return identify([currents], [], Simulated().model, settings, "test")
 
 
+@pytest.mark.slow
 def test_every_use_is_refused_with_the_reason(identified):
     (finding,) = [one for one in identified.findings if one.code == "gain_unknown"]
     assert (finding.severity, finding.joints) == ("error", ("wrist",))
@@ -110,6 +111,7 @@ def test_a_negative_gain_is_its_amount_with_the_opposite_sign():
     assert gains.tolist() == [0.0, 8.7, 2.0] and signs.tolist() == [1.0, -1.0, 1.0]
 
 
+@pytest.mark.slow
 def test_currents_in_the_channel_of_torques_are_recognized_where_their_gains_differ():
     """No torques of the robot explain them: a model of currents is made, and its verdict is bad."""
     robot = Simulated()
@@ -128,6 +130,7 @@ def test_currents_in_the_channel_of_torques_are_recognized_where_their_gains_dif
     assert (np.sqrt((error**2).mean(axis=0)) < 0.15 * recordings[1].samples.tau.std(axis=0) / gains).all()
 
 
+@pytest.mark.slow
 def test_gains_are_found_again_with_a_tilt_of_the_base():
     """Gains that were found without the tilt compensate a part of it, and are wrong by up to 20 %."""
     tilt = np.radians(8.0)

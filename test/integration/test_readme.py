@@ -55,6 +55,7 @@ def changed_folder(folder):
         os.chdir(before)
 
 
+@pytest.mark.slow
 def test_the_readme_shows_what_the_first_command_prints(tried):
     """Lines in their order, without their spaces; `...` stands for others."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")

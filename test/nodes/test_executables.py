@@ -76,6 +76,7 @@ def test_nodes_of_a_process_have_names_parameters_and_remappings_of_their_own_an
     assert 10.0 < rate < 60.0, "that of the file; by default it is 1000 Hz"
 
 
+@pytest.mark.slow
 def test_the_process_ends_with_the_first_node_and_names_it():
     with start("--node", "simulator", "--ros-args", "-p", f"urdf:={ARM}", "--node", "recorder") as process:
         _, err = process.communicate(timeout=HANG_S)

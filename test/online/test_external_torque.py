@@ -50,6 +50,7 @@ def torques(observer, t, motion, velocity=True):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [1e-3, 1.0, 1e6])
 def test_the_low_pass_is_exact_for_ramps_and_bounded_for_any_gain_and_period(ratio):
     rate, step = np.array([3.0]), ratio / 3.0

@@ -91,6 +91,7 @@ def watch(arm, parameters, factor=1.0, noise=0.05, duration=12.0, rate=500.0, wi
     return monitor, residuals
 
 
+@pytest.mark.slow
 def test_the_residual_of_the_plants_own_model_is_noise(arm, parameters):
     """White noise of 0.05 N m through the low-pass keeps a share sqrt(w / (2 rate)) of it... plus friction's corners."""
     monitor, residuals = watch(arm, parameters)

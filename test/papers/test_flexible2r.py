@@ -170,6 +170,7 @@ def clean():
     return make_experiments(make_arm())
 
 
+@pytest.mark.slow
 def test_the_papers_raw_criterion_finds_the_papers_order(clean):
     """On the data of the improved order: link 2, link 1, motors, springs; its errors are as large."""
     model, truth = make_arm(), list_true_values(make_arm())

@@ -235,6 +235,7 @@ def fast():
     return space6r.compare_at_table_1(0.1, Extent(), ignore_progress)
 
 
+@pytest.mark.slow
 def test_peaks_of_a_few_samples_are_identified(fast):
     """At the Stribeck velocities of Table 1 `separable` finds the minimum of LM from the nominal numbers."""
     trial = fast.trials[0]

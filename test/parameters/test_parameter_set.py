@@ -16,6 +16,7 @@ from robot_dyn_id.parameters.parameter_set import check_format_version
 from robot_dyn_id.parameters.provenance import Fingerprint
 
 
+@pytest.mark.slow
 def test_arrays_of_a_set_cannot_be_written_and_those_that_it_was_made_of_can():
     whole = identified_lift()
     values = whole.estimate.values.copy()

@@ -47,6 +47,7 @@ def make(model, errors=EXACT):
     return SimulatedDriver(robot, Drives(np.ones(n), np.zeros(n)), sensors, base=BaseSensor(robot, errors))
 
 
+@pytest.mark.slow
 def test_readings_along_a_motion_are_the_wrench_of_the_first_hinge():
     """Friction and efforts are internal: they do not change what the base carries."""
     model = panda_arm()
@@ -92,6 +93,7 @@ def test_at_rest_it_shows_the_weight_and_the_wrench_of_the_environment():
     np.testing.assert_allclose(external, np.concatenate([force, np.cross(place, force)]))
 
 
+@pytest.mark.slow
 def test_noise_and_delay_are_those_that_are_given():
     model = RobotModel.from_urdf(ARM)
     driver, late = make(model, WrenchErrors(0.5, 0.02)), make(model, WrenchErrors(delay=0.01))

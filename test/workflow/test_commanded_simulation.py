@@ -28,6 +28,7 @@ def result():
     return identify_actuators(MODEL, training, recording(3), GAINS)
 
 
+@pytest.mark.slow
 def test_steps_are_those_of_the_whole_simulation(result):
     """Delays reach back to earlier commands, and each call begins where the one before ended."""
     motion = record(truth=result.actuators, noise=0.0, duration=3.0, rate=50.0)

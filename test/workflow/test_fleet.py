@@ -69,6 +69,7 @@ def result(manifest, store):
     return identify_fleet(read_manifest(manifest), InProcess(), store)
 
 
+@pytest.mark.slow
 def test_the_robot_with_a_payload_is_named_and_the_broken_recording_left_out(result):
     assert [one.robot for one in result.differing] == ["R0003"]
     assert [one.entry.recording.rpartition("/")[2] for one in result.left_out] == ["R0005_1.npz"]

@@ -31,6 +31,7 @@ def motion(clearance):
     return plan_gravity_poses(MODEL, LIMITS, clearance)
 
 
+@pytest.mark.slow
 def test_motion_is_slow_short_and_free_of_collisions(motion, clearance):
     assert motion.times[-1] <= LONGEST_S
     assert (np.diff(motion.times) > 0.0).all()

@@ -330,6 +330,7 @@ def case(request):
     return robot, recording, settings, identify(*split([recording], robot.joints), robot.model, settings, "test")
 
 
+@pytest.mark.slow
 def test_parameters_are_recovered_within_their_uncertainty(case):
     robot, _, _, result = case
     estimate = result.estimate

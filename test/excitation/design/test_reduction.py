@@ -111,6 +111,7 @@ def earlier():
     return robot, identify(*split([recording], robot.joints), robot.model, settings, "test").parameters
 
 
+@pytest.mark.slow
 def test_an_earlier_fit_gives_the_levels_that_a_motion_is_designed_for(earlier):
     robot, parameters = earlier
     regressor = Regressor.from_parameters(parameters)

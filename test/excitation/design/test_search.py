@@ -288,6 +288,7 @@ def test_assumed_limits_are_noted():
     assert one.notes == ("joint1, joint2, joint3: no acceleration limit given; 2 rad/s^2 is assumed",)
 
 
+@pytest.mark.slow
 def test_an_earlier_identification_of_something_else_is_refused():
     with pytest.raises(InputError, match="other parameters than this design"):
         make_design_task(

@@ -80,6 +80,7 @@ def test_efforts_are_currents_where_that_is_stated(robot, currents):
     assert meaning.drives["wrist"].gain == pytest.approx(8.0, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_joint_that_carries_nothing_has_no_gain(robot, currents):
     noise = np.random.default_rng(0).normal(size=len(currents.samples))
     current = currents.samples.current.copy()
@@ -90,6 +91,7 @@ def test_a_joint_that_carries_nothing_has_no_gain(robot, currents):
     assert meaning.model.effort_units == ("N m", "N m", "A")
 
 
+@pytest.mark.slow
 def test_currents_of_a_robot_without_masses_stay_currents(robot, currents):
     bare = replace(robot.model, inertial_parameters=np.zeros(30))
     meaning = meaning_of([currents], bare, Settings(effort_kind="current"))
@@ -97,6 +99,7 @@ def test_currents_of_a_robot_without_masses_stay_currents(robot, currents):
     assert [one.code for one in meaning.findings][-1] == "gain_unknown"
 
 
+@pytest.mark.slow
 def test_the_motion_shows_gains_relative_to_one_another(robot, currents):
     """Without masses, and with none that are right: only the factor that is common to all stays unknown."""
     bare = replace(robot.model, inertial_parameters=np.zeros(30))
@@ -111,6 +114,7 @@ def test_the_motion_shows_gains_relative_to_one_another(robot, currents):
     assert row.chosen and row.gain > row.required
 
 
+@pytest.mark.slow
 def test_a_joint_without_efforts_does_not_hide_the_gains_of_the_others(robot, currents):
     bare = replace(robot.model, inertial_parameters=np.zeros(30))
     dead = np.where([True, True, False], currents.samples.current * np.sign(GAINS), 0.37)

@@ -46,6 +46,7 @@ def of(result, code):
     return [finding for finding in result.findings if finding.code == code]
 
 
+@pytest.mark.slow
 def test_zeros_are_found_where_they_differ_and_the_offset_is_their_mean(moved):
     (finding,) = of(moved, "effort_offset_drifts")
     assert finding.joints == ("elbow",)
@@ -61,6 +62,7 @@ def names(result):
     return list(result.parameters.base.names)
 
 
+@pytest.mark.slow
 def test_the_offset_is_as_uncertain_as_the_zero_of_another_recording_and_nothing_else_is(moved, steady):
     ratio = dict(zip(names(moved), moved.parameters.estimate.standard_deviations, strict=True))
     assert ratio["off2"] == pytest.approx(np.std(JUMPS_NM, ddof=1) * np.sqrt(4 / 3), rel=0.05)

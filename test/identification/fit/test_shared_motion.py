@@ -34,6 +34,7 @@ def trials():
     return identify([together], [], arm.model, Settings(terms=TERMS, ignore=("gain_inconsistent",)), "test")
 
 
+@pytest.mark.slow
 def test_an_identification_names_them(trials):
     (finding,) = [one for one in trials.findings if one.code == "joints_in_proportion"]
     assert finding.joints == ("elbow", "wrist")

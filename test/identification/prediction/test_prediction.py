@@ -37,6 +37,7 @@ def with_gaps(recording, *spans):
     return changed(recording, rows=~np.any([(t > start) & (t < stop) for start, stop in spans], axis=0))
 
 
+@pytest.mark.slow
 def test_errors_at_ends_and_gaps_are_those_inside(arm):
     """Near an end, within a period of the cut-off, at most 1.5 times the RMS inside; finite over short gaps."""
     robot, parameters = arm

@@ -59,6 +59,7 @@ def simple():
 class TestTerms:
     """Families of terms."""
 
+    @pytest.mark.slow
     def test_no_coupling_and_no_tilt_is_taken_of_a_simple_robot(self, simple):
         _, selection = simple
         assert not chosen(selection, "coupling")
@@ -138,6 +139,7 @@ class TestPositions:
 class TestTilt:
     """A small tilt of the base."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("degrees", [1.5, 4.0])
     def test_a_tilt_is_found_and_compensated(self, degrees):
         angle = np.radians(degrees)
