@@ -16,6 +16,7 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dyn_id.actuators.drives import warm_up as warm_up_drives
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.dynamics.dynamics import Dynamics
@@ -66,6 +67,8 @@ class SimulatorCommands:
         node.create_subscription(JointTrajectory, topic, self._labeled("joint trajectory", self._follow), RELIABLE)
         node.subscription("effort_command", self._labeled("effort command", self._take_effort))
         node.subscription("applied_wrench", self._labeled("applied wrench", self._apply))
+        if self._settings.actuators:
+            node.subscription("position_command", self._labeled("position command", self._take_position))
         if self._settings.payload:
             node.service("~/carry_payload", self._carry)
 
@@ -139,6 +142,9 @@ class SimulatorCommands:
             raise InputError("the parameter control is position")
         driver.command(np.array(message.data))
 
+    def _take_position(self, driver: SimulatedDriver, message: Any) -> None:
+        driver.robot.command_position(np.array(message.data))
+
     def _apply(self, driver: SimulatedDriver, message: Any) -> None:
         force, moment = message.wrench.force, message.wrench.torque
         wrench = np.array([force.x, force.y, force.z, moment.x, moment.y, moment.z])
@@ -178,6 +184,13 @@ INTERFACES = (
         RELIABLE,
     ),
     Interface.subscribes("effort_command", Float64MultiArray, "Efforts in effort control", SENSOR),
+    Interface.subscribes(
+        "position_command",
+        Float64MultiArray,
+        "Positions that the drives of the parameter actuators follow until the next ones, as those of "
+        "forward_command_controller",
+        SENSOR,
+    ),
     Interface.subscribes(
         "applied_wrench",
         WrenchStamped,
@@ -219,6 +232,8 @@ class Simulator(RobotNode):
         self._lost = 0
         self._wait = settings.waits
         warm_up()
+        if settings.stored_actuators is not None:  # read before a robot is described
+            warm_up_drives()
         self._commands = SimulatorCommands(self, self._end_trajectory)
         if settings.model == PARAMETERS:
             self.condition.report(STALE, "waiting for identified_parameters")
