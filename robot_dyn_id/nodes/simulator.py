@@ -331,14 +331,14 @@ class Simulator(RobotNode):
     def _tick(self) -> None:
         robot = self._robot
         assert robot is not None
-        number, stamp = robot.ticks, self._begin_stamp() + robot.ticks * self._nanoseconds
+        number, now, stamp = robot.ticks, robot.time, self._begin_stamp() + robot.ticks * self._nanoseconds
         state = self._driver.tick()
         if robot.ended is not None:
             self._end_trajectory(robot.ended)
         moment = self._stamp
         moment.sec, moment.nanosec = divmod(stamp, 1_000_000_000)
         if self._interfaces is not None:
-            self._publish_controller(self._interfaces, number, state)
+            self._publish_controller(self._interfaces, number, now, state)
         if number % self._every == 0:
             if self._clock_publisher:
                 self._clock_publisher.publish(Clock(clock=moment))
@@ -358,9 +358,11 @@ class Simulator(RobotNode):
             part.x, part.y, part.z = values
         self._base_publisher.publish(message)
 
-    def _publish_controller(self, interfaces: SimulatedController, number: int, state: tuple[Array, ...]) -> None:
+    def _publish_controller(
+        self, interfaces: SimulatedController, number: int, now: float, state: tuple[Array, ...]
+    ) -> None:
         """Publish the state of the trajectory controller and feedback of its goal, if they are due."""
-        present = number / self.settings.rate, state[0], state[1]
+        present = now, state[0], state[1]
         if self._state_ticks and number % self._state_ticks == 0:
             interfaces.publish(self._stamp, *present)
         if number % self._feedback_ticks == 0:
