@@ -152,7 +152,8 @@ def identify_go2(trained, typed=False):
             rows.append((f"types whose {kind} is shared", "", ", ".join(agreed)))
     half = 0.5 * (estimate.high - estimate.low)
     for kind in (ARMATURE, VISCOUS, COULOMB, DELAY):
-        values = [f"{a:.4f} +- {b:.4f}" for a, b in zip(estimate.actuators.values[kind], half[kind], strict=True)]
+        pairs = zip(estimate.actuators.values[kind], half[kind], strict=True)
+        values = [f"{a:.4f} +- {b:.4f}" if a else f"< {2.0 * b:.4f}" for a, b in pairs]
         rows.append((f"{KINDS[kind]} by joint, SI units", "", ", ".join(dict.fromkeys(values))))
     return rows
 
