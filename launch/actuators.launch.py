@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A designed motion behind a joint trajectory controller, recorded with what the controller commands."""
+"""Actuators of a robot behind a joint trajectory controller: a designed motion, recorded, and their identification."""
 
 from robot_dyn_id.nodes.launching import declare_arguments, describe, require_parameters, start_node
 
 MOTION = ["trajectory", "speed_scale", "amplitude_scale", "dry_run"]
+
+CONTROLLER_STATE = "{controller}/controller_state"
 
 
 def generate_launch_description():
@@ -12,6 +14,8 @@ def generate_launch_description():
             "latency",
             "urdf",
             "bag",
+            "folder",
+            "identification_config",
             "controller",
             "start",
             "autostart",
@@ -27,5 +31,17 @@ def generate_launch_description():
             command_topic="{controller}/joint_trajectory",
             command_action="{controller}/follow_joint_trajectory",
         ),
-        start_node("recorder", folder="{bag}", topics=["joint_states", "{controller}/controller_state"]),
+        start_node("recorder", folder="{bag}", topics=["joint_states", CONTROLLER_STATE]),
+        start_node(
+            "identifier",
+            ["urdf", "folder"],
+            # its recording, of the controller's state, is its own; the motion waits for that of the joint states
+            remappings=[
+                ("joint_states", CONTROLLER_STATE),
+                ("identifier_recording_status", "identifier/recording_status"),
+            ],
+            config="{identification_config}",
+            model="actuators",
+            joint_states_type="control_msgs/msg/JointTrajectoryControllerState",
+        ),
     )

@@ -29,7 +29,6 @@ from robot_dyn_id.actuators.spread import (
     EstimateSpread,
     compare_layouts,
     correlate,
-    find_inflation,
     solve_scaled,
 )
 from robot_dyn_id.actuators.start import MECHANICAL, find_start
@@ -402,11 +401,10 @@ def _conclude(
     of_links = np.zeros(fit.actuators.values.shape)
     of_links[list(MECHANICAL)] = find_critical_ratio(PARTS, 2) * links.deviations
     half_width = np.hypot(spread.half_width, layout.read(of_links))
-    # a bound that the data contradict does not make a value certain
-    least = half_width / np.sqrt(find_inflation(fit.equations.matrix))
     low, high = np.minimum(now, after) - half_width, np.maximum(now, after) + half_width
     low = np.where(bounded, np.maximum(low, 0.0), low)
-    high = np.where(bounded & (now == 0.0), np.maximum(after + half_width, least), high)
+    # a bound that the data contradict does not make a value certain: the model errs, and by more than the half width
+    high = np.where(bounded & (now == 0.0), np.maximum(after, 0.0) + half_width, high)
     none = np.full(fit.actuators.values.shape, np.nan)
     return ActuatorEstimate(
         links,

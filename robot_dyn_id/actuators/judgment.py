@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from robot_dyn_id.actuators.ends import CAUSES
-from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives
+from robot_dyn_id.actuators.identification import OF_TYPES, ActuatorEstimate, KnownDrives
 from robot_dyn_id.actuators.spread import LEAST_RECORDINGS
 from robot_dyn_id.actuators.validation import RolloutErrors
 from robot_dyn_id.findings import Definition, Finding, Section
@@ -81,6 +81,15 @@ ACTUATOR_POORLY_DETERMINED = Definition(
     "info",
     "The 95 % interval of a value is wider than twice the value: the motion determines it poorly.",
     "record a motion that depends on it",
+)
+
+ACTUATOR_AT_ZERO = Definition(
+    "actuator_at_zero",
+    Section.ACTUATORS,
+    "info",
+    "A value that cannot be negative is not identifiable: 0 fits best, and only the upper end of its 95 % interval is "
+    "known. Where another joint with the same motor has a larger value, the model of this joint errs.",
+    "record a motion that depends on it, or let joints of one motor type share it",
 )
 
 ACTUATOR_CONFOUNDED = Definition(
@@ -226,8 +235,16 @@ def _report_poor(estimate: ActuatorEstimate) -> Iterator[Finding]:
     for kind, remedy in REMEDIES.items():
         if kind == OFFSET:  # zero is as good a value as any
             continue
-        width = estimate.high[kind] - estimate.low[kind]
-        poor = estimate.estimated[kind] & (width > 2.0 * np.abs(values[kind]))
+        width, high = estimate.high[kind] - estimate.low[kind], estimate.high[kind]
+        least = estimate.estimated[kind] & (values[kind] == 0.0)
+        if least.any():
+            joints = [name for name, flag in zip(names, least, strict=True) if flag]
+            ends = ", ".join(f"{name} below {high[names.index(name)]:.2g}" for name in joints)
+            action = f"record {remedy}"
+            if kind in OF_TYPES:
+                action += ", or let joints of one motor type share it"
+            yield ACTUATOR_AT_ZERO.found(f"{KINDS[kind]} is not identifiable: {ends}", joints, action=action)
+        poor = estimate.estimated[kind] & ~least & (width > 2.0 * np.abs(values[kind]))
         if poor.any():
             joints = [name for name, flag in zip(names, poor, strict=True) if flag]
             message = f"{KINDS[kind]} of {', '.join(joints)}: its 95 % interval is wider than twice the value"

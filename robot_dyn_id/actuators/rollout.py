@@ -67,16 +67,42 @@ class Limb:
         Raises:
             InputError: the simulation has diverged.
         """
-        n, commands = len(self.joint_names), motion.commands(float(actuators.delay.max(initial=0.0)))
+        commands = motion.commands(float(actuators.delay.max(initial=0.0)))
         count = max(1, int(np.ceil(motion.period / longest - 1e-9)))
-        steps = _allocate_steps(count * (len(motion.t) - 1), n)
-        positions = np.empty((len(motion.t), n))
         q = np.ascontiguousarray(motion.q[0] if q is None else q)
-        v = np.zeros(n) if v is None else np.ascontiguousarray(v)
-        if not roll_out(self.tree, self.parameters, actuators.kernel, commands, count, q, v, positions, steps):
+        v = np.zeros(len(q)) if v is None else np.ascontiguousarray(v)
+        return self.roll_out(actuators, commands, count, (q, v, v), motion.source)
+
+    def roll_out(
+        self,
+        actuators: ActuatorModel,
+        commands: HeldCommands,
+        count: int,
+        state: tuple[Array, Array, Array],
+        name: str,
+    ) -> tuple[Array, Rollout]:
+        """Simulate the motion under commands.
+
+        Args:
+            actuators: actuators of the joints.
+            commands: commands, and times of the samples.
+            count: number of steps from one sample to the next.
+            state: initial positions, velocities, and velocities one step before, shape (n,) each; where a motion
+                begins, the last two are equal.
+            name: name of the motion, for messages.
+
+        Returns:
+            Positions at the samples, shape (N, n), and the simulation.
+
+        Raises:
+            InputError: the simulation has diverged.
+        """
+        samples, n = len(commands.t), len(self.joint_names)
+        steps, positions = _allocate_steps(count * (samples - 1), n), np.empty((samples, n))
+        if not roll_out(self.tree, self.parameters, actuators.kernel, commands, count, *state, positions, steps):
             raise InputError(
-                f"{motion.source}: the simulation of {', '.join(self.joint_names)} under the commanded positions has "
-                "diverged: check that gains and robot are those of the recording"
+                f"{name}: the simulation of {', '.join(self.joint_names)} under the commanded positions has diverged: "
+                "check that gains and robot are those of the recording"
             )
         return positions, Rollout(self, actuators, commands, count, steps)
 
@@ -145,6 +171,12 @@ class Rollout:
         speed = 0.5 * (steps.v + steps.end)
         lengths = np.repeat(np.diff(self.commands.t) / self.count, self.count)[:, None]
         return self.actuators.kp * (steps.mean - steps.q - 0.5 * lengths * speed) - self.actuators.kd * speed
+
+    @property
+    def last(self) -> tuple[Array, Array]:
+        """Velocities at the end and one step before, from which a simulation goes on, shape (n,) each."""
+        steps = self.steps
+        return steps.end[-1], np.where(steps.stopped[-1] == 0.0, steps.v[-1], 0.0)
 
     @property
     def limited(self) -> Array:

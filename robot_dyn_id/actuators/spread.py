@@ -103,11 +103,6 @@ def correlate(matrix: Array) -> Array:
     return np.asarray(inverse / deviations / deviations[:, None])
 
 
-def find_inflation(matrix: Array) -> Array:
-    """Variance of each parameter of normal equations as a multiple of that with all others known, shape (p,)."""
-    return np.asarray(np.diag(np.linalg.inv(_scale(matrix)[0])))
-
-
 def _scale(matrix: Array) -> tuple[Array, Array]:
     """Normal matrix with a unit diagonal and `RIDGE`, and the scale of each parameter, shape (p,)."""
     scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))

@@ -145,6 +145,8 @@ def read_actuators(path: str | Path) -> StoredActuators:
         if missing:
             raise InputError(f"{missing[0]} is missing")
         sha, gravity, held, joints = (read_value(kind, content[key], key) for key, kind in kinds.items())
+        if not joints:
+            raise InputError("joints is empty: it has no actuators")
         names, values = [], np.zeros((len(KINDS), len(joints)))
         for number, joint in enumerate(joints):
             if not isinstance(joint, dict) or not isinstance(joint.get("name"), str):

@@ -143,12 +143,15 @@ def _average(commands, j, lower, upper, first, step, place):  # type: ignore[no-
 
 
 @compiled
-def roll_out(tree, parameters, actuators, commands, count, q, v, positions, steps):  # type: ignore[no-untyped-def]
+def roll_out(  # type: ignore[no-untyped-def]
+    tree, parameters, actuators, commands, count, q, v, earlier, positions, steps
+):
     """Simulate the motion from the first sample to the last.
 
     tree, parameters: those of `kernels.dynamics`, parameters of one robot, shape (b, 10, 1).
     count: number of steps from one sample to the next.
     q, v: initial positions and velocities, shape (n,); not changed.
+    earlier: velocities one step before, shape (n,); not changed.
     positions: filled with the positions at the samples, shape (N, n).
     steps: filled, see `Steps`.
 
@@ -160,7 +163,7 @@ def roll_out(tree, parameters, actuators, commands, count, q, v, positions, step
     none, excess = np.empty((0, 1)), np.empty(1)
     slots, added = np.empty(0, dtype=np.int64), np.empty((0, 1))
     q, v = q.copy(), v.copy()
-    before, free, dry = v.copy(), np.empty(n), np.zeros(n)
+    before, free, dry = earlier.copy(), np.empty(n), np.zeros(n)
     matrix, factor, inverse = np.empty((n, n)), np.zeros((n, n)), np.empty((n, n))
     viscous, starts, laws = np.zeros((n, 2)), np.arange(n + 1), np.zeros((n, 6))
     laws[:, 5] = np.inf

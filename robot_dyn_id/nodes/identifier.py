@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,9 +13,8 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from robot_dyn_id.action import IdentifyRecordings
-from robot_dyn_id.data.recording import Recording
-from robot_dyn_id.errors import InputError, InternalError, RobotDynIdError
-from robot_dyn_id.files.configuration import Configuration, read_configuration
+from robot_dyn_id.errors import InputError, InternalError, RobotDynIdError, UsageError
+from robot_dyn_id.files.configuration import read_configuration
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.model.robot import RobotModel
@@ -28,21 +26,23 @@ from robot_dyn_id.nodes.messages.joint_state_source import type_parameter
 from robot_dyn_id.nodes.recording.excitation_watch import Event, RecordedExcitations
 from robot_dyn_id.nodes.recording.identification_goals import IdentificationGoals, make_task
 from robot_dyn_id.nodes.recording.identification_job import IdentificationTask
-from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, make_folder, wait_for_bags
-from robot_dyn_id.nodes.runtime.computation import Computation
+from robot_dyn_id.nodes.recording.identification_thread import IdentificationThread, Outcome, PositionGains
+from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, make_folder
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, WARN, Diagnosis
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings.background_writer import BackgroundWriter
-from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
 from robot_dyn_id.report.folder import RESULTS
-from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
+from robot_dyn_id.workflow.actuators import FILES
 
 TIMER_PERIOD_S = 0.1
 """Time between two checks of the running identification and of the recording [s]."""
+
+DYNAMICS, ACTUATORS = "dynamics", "actuators"
+MODELS = (DYNAMICS, ACTUATORS)
+"""Identified models: dynamics from joint torques, or actuators from commanded and measured positions."""
 
 
 @dataclass(frozen=True)
@@ -72,82 +72,41 @@ class IdentifierSettings:
         "", "File of an earlier parameter set that is published until a new one is identified"
     )
     joint_states_type: str = type_parameter()
-
-
-class IdentificationThread:
-    """Identifies from recordings, or from the bags of a live recording.
-
-    Attributes:
-        data: recordings to identify from; empty: the bags.
-    """
-
-    def __init__(self, configuration: Configuration, data: Any, validation: Any, folder: Path, log: Any) -> None:
-        """Open the recordings.
-
-        Args:
-            configuration: configuration of the identification.
-            data: paths of the recordings to identify from.
-            validation: paths of the recordings to validate on.
-            folder: folder for the results.
-            log: log of the node.
-
-        Raises:
-            RobotDynIdError: a recording that cannot be read.
-        """
-        self._configuration, self._folder, self._log = configuration, folder, log
-        self._held_out = open_all(validation, configuration)
-        self.data: list[Recording] = list(open_all(data, configuration))
-        self._work: Computation[Identification] | None = None
+    model: str = ros_parameter(
+        DYNAMICS,
+        "Identified model: dynamics, from joint torques, or actuators, from commanded and measured positions, as in "
+        "the state of a joint trajectory controller on joint_states",
+        choices=MODELS,
+    )
+    kp: tuple[float, ...] = ros_parameter(
+        (),
+        "Gains of positions of the drives, one for all joints or one per joint; empty: estimated; for actuators alone",
+        "N m/rad or N/m",
+        0.0,
+    )
+    kd: tuple[float, ...] = ros_parameter(
+        (), "Gains of velocities of the drives; empty: estimated", "N m s/rad or N s/m", 0.0
+    )
 
     @property
-    def running(self) -> bool:
-        """Whether an identification has not been taken yet."""
-        return self._work is not None
+    def results(self) -> tuple[str, ...]:
+        """Names of the files of a result."""
+        return RESULTS if self.drives is None else FILES
 
-    def start(self, robot: RobotDescription, parts: tuple[BackgroundWriter, ...]) -> str:
-        """Start to identify; returns the sources in words."""
-        self._work = Computation(lambda: self._identify(robot, parts))
-        sources = [recording.source for recording in self.data] or [str(bag.folder) for bag in parts]
-        return f"identifying from {', '.join(sources)}"
+    @property
+    def drives(self) -> PositionGains | None:
+        """Known gains of the drives; None if the dynamics are identified.
 
-    def take(self) -> Identification | RobotDynIdError | None:
-        """The identification that has ended, or why there is none, once; None while it runs."""
-        if self._work is None or not self._work.done:
-            return None
-        outcome, self._work = self._work.take_outcome(), None
-        if isinstance(outcome, Identification):
-            self._report(outcome)
-        else:
-            self._log.error(f"nothing was identified: {outcome}")
-        return outcome
-
-    def _identify(self, robot: RobotDescription, parts: tuple[BackgroundWriter, ...]) -> Identification:
-        reading = MessageReading(names=self._configuration.recorded_joints)
-        recordings = self.data or [open_parts(wait_for_bags(parts), None, reading)]
-        trials = DataSelection(recordings, self._held_out)
-        with closing(identify_recordings(robot, self._configuration, trials, self._log_stage)) as result:
-            self._log.info(f"writing {self._folder}")
-            result.save(self._folder)
-        return result.identification
-
-    def _log_stage(self, stage: Stage) -> None:
-        if not stage.detail:  # passes of an iteration would fill the log
-            self._log.info(str(stage))
-
-    def _report(self, result: Identification) -> None:
-        evaluation, check = result.evaluation, result.evaluation.cross_check
-        self._log.info(
-            f"cross-check: largest difference from Pinocchio {check.max_difference:.1e}, rank {check.rank_ours} ours, "
-            f"{check.rank_pinocchio} Pinocchio's"
-        )
-        for warning in evaluation.warnings:
-            self._log.warning(warning)
-        self._log.info(f"held-out error {evaluation.held_out.all_joints_nrmse:.2%}; reports in {self._folder}")
-        if evaluation.verdict.word == "bad":
-            self._log.error(f"verdict bad, not published: {'; '.join(evaluation.verdict.reasons)}")
-        else:
-            count = len(result.parameters.base.names)
-            self._log.info(f"verdict {evaluation.verdict.word}: {count} base parameters published")
+        Raises:
+            UsageError: parameters that belong to the other model.
+        """
+        if self.model == ACTUATORS:
+            if self.parameters:
+                raise UsageError("parameters needs model to be dynamics: actuators are not published")
+            return PositionGains(self.kp, self.kd)
+        if self.kp or self.kd:
+            raise UsageError("kp and kd need model to be actuators")
+        return None
 
 
 INTERFACES = (
@@ -201,10 +160,10 @@ class Identifier(RobotNode):
         """
         settings: IdentifierSettings = self.settings
         configuration, log = read_configuration(settings.config or None), self.get_logger()
-        self._folder = make_folder(settings.folder, "runs/identifier-", RESULTS)
+        self._folder = make_folder(settings.folder, "runs/identifier-", settings.results)
         self._latched, self._reports = self.publisher("identified_parameters"), self.publisher("identification_report")
         self._robot: RobotDescription | None = None
-        self.outcome: Identification | RobotDynIdError | None = None
+        self.outcome: Outcome | RobotDynIdError | None = None
         self._recording: StreamRecording | None = None
         self._watch: RecordedExcitations | None = None
         self._logged_waiting = ""
@@ -212,7 +171,7 @@ class Identifier(RobotNode):
         if settings.parameters:
             self._publish(read_parameters(Path(settings.parameters).expanduser()))
             log.info(f"published: {settings.parameters}")
-        self._work = IdentificationThread(configuration, settings.data, settings.validation, self._folder, log)
+        self._work = IdentificationThread(configuration, settings, self._folder, log)
         if settings.listen and not self._work.data:
             status, kind = "identifier_recording_status", settings.joint_states_type
             self._recording = StreamRecording(self, self._folder, status, kind)
@@ -332,10 +291,10 @@ class Identifier(RobotNode):
             self.internal_errors += 1
             self.internal_error = str(outcome)
         self._reports.publish(self.stamped(make_identification_report(outcome, self._folder)))
-        bad = isinstance(outcome, RobotDynIdError) or outcome.evaluation.verdict.word == "bad"
+        bad = isinstance(outcome, RobotDynIdError) or outcome.verdict.word == "bad"
         if isinstance(outcome, Identification) and not bad:
             self._publish(outcome.parameters)
-        elif work.data:  # the exit code is that of the command line
+        elif bad and work.data:  # the exit code is that of the command line
             self.end = outcome if isinstance(outcome, RobotDynIdError) else 1
 
     def diagnosis(self) -> Diagnosis:
@@ -352,8 +311,8 @@ class Identifier(RobotNode):
             return Diagnosis(ERROR, str(self.outcome), values)
         if self._work.running or self._goals.running:
             return Diagnosis(OK, "identifying", values)
-        if isinstance(self.outcome, Identification):
-            word = self.outcome.evaluation.verdict.word
+        if self.outcome is not None:
+            word = self.outcome.verdict.word
             return Diagnosis({"good": OK, "suspect": WARN}.get(word, ERROR), f"identified, verdict {word}", values)
         if self._robot is None:
             return Diagnosis(WARN, self._source.problem, values)

@@ -16,6 +16,7 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dyn_id.actuators.drives import warm_up as warm_up_drives
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.dynamics.dynamics import Dynamics
@@ -66,6 +67,8 @@ class SimulatorCommands:
         node.create_subscription(JointTrajectory, topic, self._labeled("joint trajectory", self._follow), RELIABLE)
         node.subscription("effort_command", self._labeled("effort command", self._take_effort))
         node.subscription("applied_wrench", self._labeled("applied wrench", self._apply))
+        if self._settings.actuators:
+            node.subscription("position_command", self._labeled("position command", self._take_position))
         if self._settings.payload:
             node.service("~/carry_payload", self._carry)
 
@@ -139,6 +142,9 @@ class SimulatorCommands:
             raise InputError("the parameter control is position")
         driver.command(np.array(message.data))
 
+    def _take_position(self, driver: SimulatedDriver, message: Any) -> None:
+        driver.robot.command_position(np.array(message.data))
+
     def _apply(self, driver: SimulatedDriver, message: Any) -> None:
         force, moment = message.wrench.force, message.wrench.torque
         wrench = np.array([force.x, force.y, force.z, moment.x, moment.y, moment.z])
@@ -178,6 +184,13 @@ INTERFACES = (
         RELIABLE,
     ),
     Interface.subscribes("effort_command", Float64MultiArray, "Efforts in effort control", SENSOR),
+    Interface.subscribes(
+        "position_command",
+        Float64MultiArray,
+        "Positions that the drives of the parameter actuators follow until the next ones, as those of "
+        "forward_command_controller",
+        SENSOR,
+    ),
     Interface.subscribes(
         "applied_wrench",
         WrenchStamped,
@@ -219,6 +232,8 @@ class Simulator(RobotNode):
         self._lost = 0
         self._wait = settings.waits
         warm_up()
+        if settings.stored_actuators is not None:  # read before a robot is described
+            warm_up_drives()
         self._commands = SimulatorCommands(self, self._end_trajectory)
         if settings.model == PARAMETERS:
             self.condition.report(STALE, "waiting for identified_parameters")
@@ -316,14 +331,14 @@ class Simulator(RobotNode):
     def _tick(self) -> None:
         robot = self._robot
         assert robot is not None
-        number, stamp = robot.ticks, self._begin_stamp() + robot.ticks * self._nanoseconds
+        number, now, stamp = robot.ticks, robot.time, self._begin_stamp() + robot.ticks * self._nanoseconds
         state = self._driver.tick()
         if robot.ended is not None:
             self._end_trajectory(robot.ended)
         moment = self._stamp
         moment.sec, moment.nanosec = divmod(stamp, 1_000_000_000)
         if self._interfaces is not None:
-            self._publish_controller(self._interfaces, number, state)
+            self._publish_controller(self._interfaces, number, now, state)
         if number % self._every == 0:
             if self._clock_publisher:
                 self._clock_publisher.publish(Clock(clock=moment))
@@ -343,9 +358,11 @@ class Simulator(RobotNode):
             part.x, part.y, part.z = values
         self._base_publisher.publish(message)
 
-    def _publish_controller(self, interfaces: SimulatedController, number: int, state: tuple[Array, ...]) -> None:
+    def _publish_controller(
+        self, interfaces: SimulatedController, number: int, now: float, state: tuple[Array, ...]
+    ) -> None:
         """Publish the state of the trajectory controller and feedback of its goal, if they are due."""
-        present = number / self.settings.rate, state[0], state[1]
+        present = now, state[0], state[1]
         if self._state_ticks and number % self._state_ticks == 0:
             interfaces.publish(self._stamp, *present)
         if number % self._feedback_ticks == 0:

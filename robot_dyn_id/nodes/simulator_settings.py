@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import numpy as np
 
+from robot_dyn_id.actuators.drives import CommandedDrives
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.execution.latency import Latency
+from robot_dyn_id.files.actuators import StoredActuators, read_actuators
 from robot_dyn_id.files.payload import read_payload
 from robot_dyn_id.files.term_values import read_term_values
 from robot_dyn_id.loads.payload import check_carrier, transform_parameters
@@ -44,6 +47,12 @@ BODY_PARAMETERS = 10
 URDF, PARAMETERS = "urdf", "parameters"
 MODELS = (URDF, PARAMETERS)
 """Sources of the dynamics: the URDF with the friction of the settings, or an identified parameter set."""
+
+WITHOUT_ACTUATORS = (
+    *("joints", "gravity", "viscous", "coulomb", "terms", "temperature", "bandwidth", "robot_compensates"),
+    *("proportional_gains", "derivative_gains", "integral_gains", "limit_effort"),
+)
+"""Parameters that identified actuators replace."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,11 @@ class SimulatorSettings:
         "",
         "YAML file with further terms and their values: Stribeck friction, rotors, springs, ...; see "
         "docs/simulation.md; empty: none",
+    )
+    actuators: str = path_parameter(
+        "",
+        "File actuators.yaml of robot-dyn-id actuators: drives that follow commanded positions with these gains, "
+        "delays, friction and ends, and with these links; empty: none",
     )
     payload: str = path_parameter(
         "",
@@ -221,14 +235,39 @@ class SimulatorSettings:
             raise UsageError("real_time_factor needs clock to be true: other nodes need the simulated time")
         return self.real_time_factor
 
-    def nominal(self, robot: RobotDescription) -> Dynamics:
-        """Dynamics of a URDF with the friction of the settings.
+    @cached_property
+    def stored_actuators(self) -> StoredActuators | None:
+        """Identified actuators; None without a file.
 
         Raises:
-            RobotDynIdError: a URDF or a file of terms that cannot be read, unknown joints, another number of values,
-                or friction both in the settings and in the file.
+            InputError: the file cannot be read, or has no actuators.
+            UsageError: parameters that contradict it.
         """
-        model = RobotModel.from_description(robot, self.joints or None, gravity=self.gravity)
+        if not self.actuators:
+            return None
+        if self.model != URDF or self.control != POSITION:
+            raise UsageError(
+                "actuators need model to be urdf and control to be position: their drives follow positions"
+            )
+        defaults = {field.name: field.default for field in fields(self)}
+        given = [name for name in WITHOUT_ACTUATORS if getattr(self, name) != defaults[name]]
+        if given:
+            raise UsageError(f"{given[0]} and actuators are both given: {self.actuators} determines it; leave out one")
+        return read_actuators(self.actuators)
+
+    def _make_model(self, robot: RobotDescription) -> RobotModel:
+        if self.stored_actuators is None:
+            return RobotModel.from_description(robot, self.joints or None, gravity=self.gravity)
+        return self.stored_actuators.model(robot.text)
+
+    def nominal(self, robot: RobotDescription) -> Dynamics:
+        """Dynamics of a URDF with the friction of the settings; with actuators, of their links alone.
+
+        Raises:
+            RobotDynIdError: a URDF or a file of terms or actuators that cannot be read, actuators of another robot,
+                unknown joints, another number of values, or friction both in the settings and in the file.
+        """
+        model = self._make_model(robot)
         viscous, coulomb = (make_joint_array(getattr(self, n), model.joint_names, n) for n in ("viscous", "coulomb"))
         further = read_term_values(self.terms, model) if self.terms else ()
         for name, given in (("viscous", viscous), ("coulomb", coulomb)):
@@ -291,6 +330,7 @@ class SimulatorSettings:
         start = make_joint_array(self.initial_position, model.joint_names, "initial_position")
         if not self.initial_position:
             start = np.clip(start, limits.lower, limits.upper)
+        stored = self.stored_actuators
         actuation = Actuation(
             self.control,
             self.limit_effort,
@@ -300,6 +340,7 @@ class SimulatorSettings:
             self.robot_compensates,
             self._gains(model.joint_names),
             self._tolerances(model.joint_names),
+            None if stored is None else CommandedDrives(stored.actuators.select(model.joint_names), (), start),
         )
         return SimulatedRobot(dynamics, start, 1.0 / self.rate, actuation)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.model.kinematics import Kinematics, Placement
+from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.closed_loop import quantize
 from robot_dyn_id.simulation.controllers import EffortGains, EffortServo, PositionServo
 from robot_dyn_id.simulation.plant import Plant
@@ -108,6 +110,20 @@ class SensorStream:
         self._next = 0
 
 
+class PositionDrives(Protocol):
+    """Drives that follow commanded positions, and move the robot."""
+
+    def use(self, model: RobotModel) -> None:
+        """Drive a robot with the inertial parameters of its links from now on."""
+
+    def advance(self, q: Array, dq: Array, reference: Array, duration: float, external: Array | None = None) -> Array:
+        """Advance positions and velocities, in place, under commanded positions and torques of the environment.
+
+        Returns:
+            Mean efforts of the drives [N m or N], shape (n,).
+        """
+
+
 @dataclass(frozen=True)
 class Actuation:
     """Actuation of a simulated robot.
@@ -123,6 +139,8 @@ class Actuation:
         gains: gains of a trajectory controller that commands efforts; None: it commands positions, which the robot
             follows with its exact model.
         tolerances: default tolerances of the trajectory controller; None: none but for the final velocity.
+        drives: drives that follow the commanded positions, instead of the exact model; only in the mode `POSITION`.
+            Bandwidth and effort limits are theirs.
     """
 
     mode: str = POSITION
@@ -133,6 +151,7 @@ class Actuation:
     robot_compensates: tuple[str, ...] = ()
     gains: EffortGains | None = None
     tolerances: Tolerances | None = None
+    drives: PositionDrives | None = None
 
 
 class SimulatedRobot:
@@ -168,7 +187,7 @@ class SimulatedRobot:
         """
         actuation = actuation or Actuation()
         limits = dynamics.regressor.model.limits
-        position_mode = actuation.mode != EFFORT
+        position_mode, self._drives = actuation.mode != EFFORT, actuation.drives
         self.plant = Plant(dynamics, q, limits.effort if actuation.limit_effort else None)
         self.period = period
         self.ticks = 0
@@ -189,6 +208,13 @@ class SimulatedRobot:
         self._contact: tuple[Placement, Array, float] | None = None
         parts, takes_efforts = actuation.robot_compensates, actuation.mode != POSITION or gains is not None
         self._compensation = DriverCompensation(dynamics, parts) if parts and takes_efforts else None
+        self._move_links()
+
+    def _move_links(self) -> None:
+        """Drive the links of the plant, if there are drives."""
+        if self._drives is not None:
+            model, parameters = self.plant.dynamics.model, self.plant.inertial_parameters
+            self._drives.use(replace(model, inertial_parameters=parameters))
 
     def _make_servo(self) -> PositionServo | EffortServo:
         if self._gains is not None:
@@ -219,6 +245,7 @@ class SimulatedRobot:
         self.plant.dq[:], self.plant.dry[:], self.plant.slip[:] = before.dq, before.dry, before.slip
         if isinstance(self._servo, PositionServo):  # the other one needs no model
             self._servo = self._make_servo()
+        self._move_links()
 
     @property
     def time(self) -> float:
@@ -256,20 +283,40 @@ class SimulatedRobot:
             InputError: wrong number of joints, values that are not finite or too large, or a trajectory is being
                 followed.
         """
-        names = self.plant.dynamics.model.joint_names
-        if effort.shape != (len(names),):
-            raise InputError(f"the effort command has {effort.size} values, expected {len(names)}: {', '.join(names)}")
-        bad = np.flatnonzero(~np.isfinite(effort))
-        if len(bad):
-            raise InputError(f"the effort command of joint {names[bad[0]]} is {effort[bad[0]]}, not a finite number")
-        bad = np.flatnonzero(np.abs(effort) > LARGEST)
-        if len(bad):
-            raise InputError(f"the effort command of joint {names[bad[0]]} is {effort[bad[0]]:g}, above {LARGEST:g}")
+        self._check("effort", effort)
         if not self._by_effort and not self.tracker.resting(self.time):
             raise InputError("a trajectory is being followed: end it first")
         self._command = effort
         self._commanded = self.time
         self._braked, self._by_effort = False, True
+
+    def command_position(self, reference: Array) -> None:
+        """Command positions [rad or m], shape (n,), that are held until the next command or trajectory.
+
+        Raises:
+            InputError: wrong number of joints, values that are not finite or too large, or a trajectory is being
+                followed.
+        """
+        self._check("position", reference)
+        if self.controller.active or not self.tracker.resting(self.time):
+            raise InputError("a trajectory is being followed: end it first")
+        self.controller.cancel(reference)
+
+    def _check(self, what: str, command: Array) -> None:
+        """Check the values of a command.
+
+        Raises:
+            InputError: see `command_effort`.
+        """
+        names = self.plant.dynamics.model.joint_names
+        if command.shape != (len(names),):
+            raise InputError(f"the {what} command has {command.size} values, expected {len(names)}: {', '.join(names)}")
+        bad = np.flatnonzero(~np.isfinite(command))
+        if len(bad):
+            raise InputError(f"the {what} command of joint {names[bad[0]]} is {command[bad[0]]}, not a finite number")
+        bad = np.flatnonzero(np.abs(command) > LARGEST)
+        if len(bad):
+            raise InputError(f"the {what} command of joint {names[bad[0]]} is {command[bad[0]]:g}, above {LARGEST:g}")
 
     def apply_wrench(self, at: Placement, wrench: Array, duration: float) -> None:
         """Apply a wrench of the environment, which replaces the present one.
@@ -332,11 +379,19 @@ class SimulatedRobot:
         if self._braked:
             self.ticks += 1
             return q, dq, np.zeros_like(q)
-        applied = self.plant.advance(self._wanted_effort(q, dq), self.period, self.external_torque)
+        applied = self._advance(q, dq)
         effort = applied if self._applied is None else 0.5 * (self._applied + applied)
         self._applied = applied
         self.ticks += 1
         return q, dq, effort
+
+    def _advance(self, q: Array, dq: Array) -> Array:
+        """Advance the plant by one period; returns its efforts."""
+        if self._drives is None:
+            return self.plant.advance(self._wanted_effort(q, dq), self.period, self.external_torque)
+        self.ended = self.controller.update(self.time, q, dq)
+        reference, state = self.tracker.setpoint(self.time).q, (self.plant.q, self.plant.dq)
+        return self._drives.advance(*state, reference, self.period, self.external_torque)
 
     def _wanted_effort(self, q: Array, dq: Array) -> Array:
         if self._servo is not None and not self._by_effort:

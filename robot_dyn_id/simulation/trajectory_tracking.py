@@ -54,8 +54,8 @@ class TrajectoryTracker:
 
     def along(self, now: float) -> Setpoint:
         """Point of the trajectory at a time [s], which differs from the setpoint while a distance is blended out."""
-        segment = bisect_right(self._times, now) - 1
-        if not 0 <= segment < len(self._times) - 1:
+        segment = self._find_segment(now)
+        if segment is None:
             return Setpoint(self._end, np.zeros_like(self._end), np.zeros_like(self._end))
         if segment != self._segment:
             duration = self._times[segment + 1] - self._times[segment]
@@ -65,10 +65,15 @@ class TrajectoryTracker:
             self._segment = segment
         return evaluate(self._coefficients, now - self._times[segment])
 
+    def _find_segment(self, now: float) -> int | None:
+        """Number of the segment at a time, which may be rounded to before the first point; None after the last one."""
+        segment = max(bisect_right(self._times, now) - 1, 0)
+        return segment if segment < len(self._times) - 1 else None
+
     def effort(self, now: float) -> Array:
         """Feed-forward effort of the trajectory at a time [N m or N], shape (n,); that of the last point after it."""
-        segment = bisect_right(self._times, now) - 1
-        if not 0 <= segment < len(self._times) - 1:
+        segment = self._find_segment(now)
+        if segment is None:
             return np.array(self._efforts[-1])
         share = (now - self._times[segment]) / (self._times[segment + 1] - self._times[segment])
         return np.array((1.0 - share) * self._efforts[segment] + share * self._efforts[segment + 1])

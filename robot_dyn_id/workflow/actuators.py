@@ -12,7 +12,7 @@ import numpy as np
 
 from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives, identify
 from robot_dyn_id.actuators.judgment import USE, judge
-from robot_dyn_id.actuators.model import ActuatorModel
+from robot_dyn_id.actuators.model import SIGNED, ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion, read_motions
 from robot_dyn_id.actuators.validation import RolloutErrors, validate
 from robot_dyn_id.arrays import Array
@@ -224,12 +224,14 @@ def _format_values(result: ActuatorResult) -> list[str]:
     for number, name in enumerate(result.model.joint_names):
         cells = []
         for kind in kinds:
-            value = estimate.actuators.values[kind, number]
-            half = 0.5 * (estimate.high[kind, number] - estimate.low[kind, number])
+            value, high = estimate.actuators.values[kind, number], estimate.high[kind, number]
+            half = 0.5 * (high - estimate.low[kind, number])
             text = "unknown" if not np.isfinite(value) else f"{value:.4g}"
-            cells.append(f"{text} +- {half:.2g}" if estimate.estimated[kind, number] else text)
+            if estimate.estimated[kind, number]:
+                text = f"{text} +- {half:.2g}" if value or KINDS[kind] in SIGNED else f"< {high:.2g}"
+            cells.append(text)
         lines.append("  ".join([f"{name:<{width}}", *(f"{cell:>17}" for cell in cells)]))
-    lines.append("+-: half of the 95 % interval; values without it were given")
+    lines.append("+-: half of the 95 % interval; <: end of an interval in which 0 fits best; other values were given")
     return lines
 
 

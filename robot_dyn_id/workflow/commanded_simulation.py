@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dyn_id.actuators.draws import draw_actuators
+from robot_dyn_id.actuators.drives import CommandedDrives
 from robot_dyn_id.actuators.model import ActuatorModel
-from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import split_into_limbs
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import InputError, UsageError
@@ -63,20 +63,18 @@ class CommandedSimulation:
         if result.fit_for_simulation == "no":
             raise InputError(f"the actuators are not fit for simulation: {'; '.join(result.verdict.reasons)}")
         self.joint_names, self._model = result.model.joint_names, result.model
-        self._limbs = [
-            (limb, [self.joint_names.index(name) for name in limb.joint_names])
-            for limb in split_into_limbs(result.model)
-        ]
         self.actuators: list[ActuatorModel] = [result.actuators] * environments
         if seed is not None:
             self.actuators = draw_actuators(result.estimate, environments, np.random.default_rng(seed), spread)
-        self._reach = max(float(one.delay.max()) for one in self.actuators)
         middle = 0.5 * np.add(*self.position_limits)
         self.q = np.tile(np.where(np.isfinite(middle), middle, 0.0), (environments, 1))
         self.dq, self.effort = np.zeros_like(self.q), np.zeros_like(self.q)
         self.limited: Mask = np.zeros(self.q.shape, dtype=bool)
         self.diverged: Mask = np.zeros(environments, dtype=bool)
-        self._time, self._at, self._commands = 0.0, [-1.0], [self.q.copy()]
+        limbs = split_into_limbs(result.model)
+        self._drives = [
+            CommandedDrives(*one) for one in zip(self.actuators, [limbs] * environments, self.q, strict=True)
+        ]
 
     def __len__(self) -> int:
         """Number of robots."""
@@ -106,8 +104,8 @@ class CommandedSimulation:
         chosen = select_robots(environments, len(self))
         shape = int(chosen.sum()), self.q.shape[1]
         self.q[chosen], self.dq[chosen] = fit_states(q, "q", shape), fit_states(dq, "dq", shape)
-        for commands in self._commands:
-            commands[chosen] = self.q[chosen]
+        for robot in np.flatnonzero(chosen).tolist():
+            self._drives[robot].restart(self.q[robot])
         self.diverged[chosen] = False
 
     def step(self, reference: ArrayLike, duration: float = 1e-3) -> Array:
@@ -124,30 +122,11 @@ class CommandedSimulation:
             UsageError: positions of another shape or not finite, or a duration out of range.
         """
         given = read_commands(reference, "reference", duration, self.q.shape, self.joint_names)
-        t = np.array([self._time, self._time + duration])
-        at, before = np.array(self._at), np.array(self._commands)
         for robot in np.flatnonzero(~self.diverged).tolist():
-            for limb, columns in self._limbs:
-                now = np.tile(given[robot, columns], (2, 1))
-                motion = CommandedMotion(
-                    f"robot {robot}", limb.joint_names, t, now, now, (at, before[:, robot, columns])
-                )
-                own = self.actuators[robot].select(limb.joint_names)
-                try:
-                    q, rollout = limb.simulate(own, motion, self.q[robot, columns], self.dq[robot, columns])
-                except InputError:
-                    self.diverged[robot] = True
-                    break
-                self.q[robot, columns], self.dq[robot, columns] = q[-1], rollout.steps.end[-1]
-                self.effort[robot, columns] = np.clip(rollout.efforts, -own.limit, own.limit).mean(axis=0)
-                self.limited[robot, columns] = rollout.limited > 0.0
-        self._remember(given, duration)
+            drives = self._drives[robot]
+            try:
+                self.effort[robot] = drives.advance(self.q[robot], self.dq[robot], given[robot], duration)
+            except InputError:
+                self.diverged[robot] = True
+            self.limited[robot] = drives.limited
         return self.effort
-
-    def _remember(self, given: Array, duration: float) -> None:
-        """Keep the commands that a delay reaches back to."""
-        self._at.append(self._time)
-        self._commands.append(given)
-        self._time += duration
-        first = max(0, int(np.searchsorted(self._at, self._time - self._reach, side="right")) - 2)
-        del self._at[:first], self._commands[:first]

@@ -19,6 +19,7 @@ from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KINDS, LIMIT, VISCOUS
+from robot_dyn_id.workflow.actuators import ActuatorResult
 
 KNOWN = KnownDrives(TRUTH.kp, TRUTH.kd, np.full(3, np.inf))
 
@@ -116,7 +117,18 @@ def test_a_bound_that_the_data_contradict_does_not_make_a_value_certain():
     estimate = found(drives=wrong, noise=1e-3)
     assert estimate.actuators.viscous[1] == 0.0
     assert estimate.low[VISCOUS, 1] == 0.0
-    assert estimate.high[VISCOUS, 1] > 0.0
+    half_width = 0.5 * (estimate.high - estimate.low)[VISCOUS, 2]
+    assert estimate.high[VISCOUS, 1] > half_width, "no more certain than the value of the wrist"
+    at_zero = [one for one in judge(estimate, wrong, None) if one.code == "actuator_at_zero"]
+    (finding,) = (one for one in at_zero if one.message.startswith("viscous"))
+    assert "elbow" in finding.joints
+    assert finding.message.startswith("viscous is not identifiable: ")
+    assert f"elbow below {estimate.high[VISCOUS, 1]:.2g}" in finding.message
+    poor = [one.message for one in judge(estimate, wrong, None) if one.code == "actuator_poorly_determined"]
+    assert not any("viscous of elbow" in text for text in poor)
+    table = str(ActuatorResult(MODEL, estimate, None, np.ones(3), (), (), ())).splitlines()
+    (row,) = (line for line in table if line.startswith("elbow"))
+    assert f"< {estimate.high[VISCOUS, 1]:.2g}  " in row
 
 
 @pytest.mark.slow

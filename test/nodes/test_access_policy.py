@@ -6,9 +6,13 @@ import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
+from support.commanded import save_actuators
 
+from robot_dyn_id.actuators.model import ActuatorModel
+from robot_dyn_id.kernels.actuators import KINDS
 from robot_dyn_id.nodes.access_policy import ENCLAVES, make_policy
 from robot_dyn_id.nodes.payload.drivers import DRIVERS
 from robot_dyn_id.nodes.payload_identifier import PayloadIdentifier
@@ -89,6 +93,7 @@ VARIANTS = {
         {"model": "parameters"},
         {"urdf": str(ARM), "clock": True},
         {"urdf": str(ARM), "payload": "body.yaml"},
+        {"urdf": str(ARM), "actuators": "actuators.yaml"},
         {"urdf": str(ARM), "base_wrench": True},
     ),
     "recorder": ({"start": True, "folder": "bag"},),
@@ -124,6 +129,8 @@ BODY = "{link: link7, mass: 1.0, center_of_mass: [0, 0, 0], inertia: {ixx: 1, ix
 def test_running_nodes_need_no_more_than_the_policy_allows(world, kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "body.yaml").write_text(BODY)
+    drives = ActuatorModel.from_values([f"joint{number}" for number in range(1, 8)], np.ones((len(KINDS), 7)))
+    save_actuators(tmp_path / "actuators.yaml", drives, ARM.read_text())
     world.probe.create_publisher(JointState, f"{NAMESPACE}/joint_states", RELIABLE)
     used = {}
     for parameters in VARIANTS[kind.NAME]:

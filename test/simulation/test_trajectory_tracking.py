@@ -54,6 +54,13 @@ def test_after_its_end_a_trajectory_holds():
     assert tracker.resting(7.0) and not tracker.resting(0.5)
 
 
+def test_a_time_that_is_rounded_to_before_the_start_is_the_start_and_not_the_end():
+    """The tick in which a trajectory begins has been computed as k / rate and as k * period."""
+    tracker = followed(np.linspace(0, 1, 5), 3, start=0.35)
+    for now in (np.nextafter(0.35, 0.0), 0.35):
+        assert np.allclose(tracker.setpoint(now).q, sine(0.0)[0], atol=1e-12)
+
+
 def test_a_newer_trajectory_takes_over_smoothly_from_now_on():
     tracker = followed(np.linspace(0, 2, 21), 3)
     before = tracker.setpoint(0.73)

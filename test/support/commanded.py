@@ -6,6 +6,9 @@ import numpy as np
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import simulate_commands
+from robot_dyn_id.files.actuators import FORMAT
+from robot_dyn_id.kernels.actuators import KINDS
+from robot_dyn_id.model.description import hash_description
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.recordings import write_npz
 from support.simulated import ARM
@@ -60,3 +63,17 @@ def record(model=MODEL, truth=TRUTH, noise=1e-4, seed=0, **command_options):
 def save(path, motion, **gains):
     """Write a motion as `.npz`, with gains."""
     write_npz(path, motion.joint_names, motion.t, q=motion.q, reference=motion.reference, **gains)
+
+
+def save_actuators(path, actuators=TRUTH, urdf=ARM):
+    """Write actuators as `actuators.yaml`, without what simulations do not need."""
+    joints = [
+        {
+            "name": name,
+            **{kind: {"value": value} for kind, value in zip(KINDS, column, strict=True) if np.isfinite(value)},
+        }
+        for name, column in zip(actuators.joint_names, actuators.values.T.tolist(), strict=True)
+    ]
+    gravity = MODEL.gravity.tolist()
+    FORMAT.write(path, {"urdf_sha256": hash_description(urdf), "gravity": gravity, "held": {}, "joints": joints})
+    return path

@@ -17,6 +17,7 @@ from robot_dyn_id.identification.selection.choice import Selection
 from robot_dyn_id.identification.selection.engine import Tried
 from robot_dyn_id.identification.stages.judged import Judged
 from robot_dyn_id.identification.validation.evaluation import Evaluation
+from robot_dyn_id.identification.validation.verdict import Verdict
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.trials import FilteredTrials
 
@@ -40,6 +41,11 @@ class Identification:
     def evaluation(self) -> Evaluation:
         """Evaluation on held-out data, with all findings."""
         return self.judged.evaluation
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of the evaluation."""
+        return self.evaluation.verdict
 
     @property
     def model(self) -> IdentifiedModel:

@@ -17,13 +17,14 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.data.trajectory_rows import NANOSECONDS, TrajectoryRows
 from robot_dyn_id.errors import InputError, RobotDynIdError, UnsafeDataError, make_storable
-from robot_dyn_id.findings import Finding
+from robot_dyn_id.findings import Finding, format_findings
 from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.msg import Finding as FindingMsg
 from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.runtime.decoding import find_most_bytes
 from robot_dyn_id.parameters import FORMAT_VERSION, LONGEST_LINE, ParameterSet
+from robot_dyn_id.workflow.actuators import ActuatorResult
 
 MOST_POINTS = 100_000
 """Largest number of points of a trajectory in a message; files have no such limit."""
@@ -68,7 +69,9 @@ def make_finding_message(finding: Finding) -> FindingMsg:
     )
 
 
-def make_identification_report(outcome: Identification | RobotDynIdError, folder: Path) -> IdentificationReport:
+def make_identification_report(
+    outcome: Identification | ActuatorResult | RobotDynIdError, folder: Path
+) -> IdentificationReport:
     """The message about an identification, or about why there is none; its header is left for the node to fill."""
     message = IdentificationReport()
     if isinstance(outcome, RobotDynIdError):
@@ -76,9 +79,18 @@ def make_identification_report(outcome: Identification | RobotDynIdError, folder
         if isinstance(outcome, UnsafeDataError):
             message.findings = [make_finding_message(finding) for finding in outcome.findings]
         return message
+    message.verdict = outcome.verdict.word
+    message.reasons = list(outcome.verdict.reasons)
+    message.folder = make_storable(str(folder), LONGEST_LINE)
+    if isinstance(outcome, ActuatorResult):
+        message.warnings = list(format_findings(outcome.findings))
+        message.findings = [make_finding_message(finding) for finding in outcome.findings]
+        message.joint_names, message.data_sources = list(outcome.model.joint_names), list(outcome.sources)
+        if outcome.held_out is not None:
+            message.held_out_nrmse = outcome.held_out.efforts.tolist()
+            message.held_out_all_joints_nrmse = outcome.held_out.all_efforts
+        return message
     evaluation, parameters = outcome.evaluation, outcome.parameters
-    message.verdict = evaluation.verdict.word
-    message.reasons = list(evaluation.verdict.reasons)
     message.warnings = list(evaluation.warnings)
     message.findings = [make_finding_message(finding) for finding in evaluation.findings]
     message.joint_names = list(parameters.robot.joint_names)
@@ -90,7 +102,6 @@ def make_identification_report(outcome: Identification | RobotDynIdError, folder
     message.cross_check_rank_pinocchio = evaluation.cross_check.rank_pinocchio
     message.rows_used, message.rows_dropped = outcome.rows
     message.data_sources = list(parameters.provenance.sources)
-    message.folder = make_storable(str(folder), LONGEST_LINE)
     return message
 
 

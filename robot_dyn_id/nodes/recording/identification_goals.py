@@ -74,8 +74,11 @@ def make_task(
         received: function that returns the bags of the live recording, which are used without other recordings.
 
     Raises:
-        RobotDynIdError: a file that does not exist, a folder that cannot be used, or no joint states.
+        RobotDynIdError: a file that does not exist, a folder that cannot be used, no joint states, or a node that
+            identifies actuators.
     """
+    if settings.drives is not None:
+        raise InputError("the parameter model is actuators: call ~/identify")
     task = IdentificationTask(
         urdf=urdf,
         recordings=require_existing(goal.recordings) or require_existing(list(settings.data)),
