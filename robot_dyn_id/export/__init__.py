@@ -20,8 +20,9 @@ from robot_dyn_id.export.sdf import make_sdf
 from robot_dyn_id.export.urdf import make_urdf
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.loads.payload import Payload
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import Judgment, ParameterSet
 from robot_dyn_id.simulation.controllers import find_credible_limits, refuse_unsafe
+from robot_dyn_id.uses import YES
 
 EXPORT_OF_BAD_VERDICT = Definition(
     "export_of_bad_verdict",
@@ -31,6 +32,18 @@ EXPORT_OF_BAD_VERDICT = Definition(
     "that are computed from them can be wrong.",
     "identify again; command no torques of this model",
 )
+
+NOT_FIT_FOR_SIMULATION = Definition(
+    "not_fit_for_simulation",
+    Section.PREDICTION,
+    "warning",
+    "The format is that of a simulator, and the model is limited or not fit for simulation: what it computes "
+    "differs from the robot by more than this use should have.",
+    "identify from a faster motion, with frequent reversals",
+)
+
+SIMULATORS = ("mjcf", "sdf")
+"""Formats of simulators."""
 
 FORMATS: dict[str, Callable[[ParameterSet], Exported]] = {
     "urdf": make_urdf,
@@ -80,5 +93,18 @@ def export_model(
         if not allow_bad_verdict:
             raise
         findings = (EXPORT_OF_BAD_VERDICT.found(f"the exported model must not command torques: {error}"),)
+    if name in SIMULATORS:
+        findings += _report_simulation(parameters.judgment)
     exported = FORMATS[name](parameters)
     return replace(exported, findings=(*findings, *exported.findings))
+
+
+def _report_simulation(judgment: Judgment) -> tuple[Finding, ...]:
+    """Finding about a model that simulations are limited with, or not fit for."""
+    return tuple(
+        NOT_FIT_FOR_SIMULATION.found(
+            f"fit for forward simulation: {one.answer}, {one.figure:.2g} of {one.threshold:.2g} {one.unit}", one.joints
+        )
+        for one in judgment.fit_for
+        if one.use == "forward_simulation" and one.answer != YES
+    )

@@ -59,7 +59,8 @@ def format_reduced(reduced: ReducedFit) -> str:
     """Uses that fewer joints are fit for."""
     uses = ", ".join(name_use(use) for use in reduced.uses)
     left_out = list_joints(reduced.without, reduced.order)
-    return f"without {left_out}: yes for {uses}, with this line in the configuration:"
+    needed = "if recorded with these joints at rest and this line in the configuration"
+    return f"without {left_out}: yes for {uses}, {needed}:"
 
 
 def identify_line(reduced: ReducedFit) -> str:

@@ -18,7 +18,8 @@ from robot_dyn_id.export import FORMATS, TOOL_FORMATS, export_model
 from robot_dyn_id.export.friction_curves import FrictionCurves
 from robot_dyn_id.files.parameters import write_parameters
 from robot_dyn_id.files.payload import read_payload
-from robot_dyn_id.parameters import urdf_hash
+from robot_dyn_id.parameters import FitFor, urdf_hash
+from robot_dyn_id.uses import ANSWERS
 
 JOINTS = tuple(f"panda_joint{i}" for i in range(1, 8))
 N = len(JOINTS)
@@ -174,6 +175,17 @@ def test_a_bad_verdict_is_exported_only_on_request(name, tmp_path, capsys):
     assert main([*words, "--allow-bad-verdict"]) == 0
     assert "export_of_bad_verdict" in {one["code"] for one in json.loads(capsys.readouterr().out)["findings"]}
     assert out.read_text() == FORMATS[name](parameters).text
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_simulator_gets_a_model_that_is_not_fit_for_it_with_a_finding(name, answer):
+    judged = (FitFor("forward_simulation", answer, 0.5, "rad", 0.2, joints=("panda_joint6",)),)
+    parameters = panda(Coulomb(), judgment={"fit_for": judged})
+    findings = export_model(name, parameters, allow_bad_verdict=True).findings  # too heavy for its motors
+    found = [(one.message, one.joints) for one in findings if one.code == "not_fit_for_simulation"]
+    named = [(f"fit for forward simulation: {answer}, 0.5 of 0.2 rad", ("panda_joint6",))]
+    assert found == (named if name in ("mjcf", "sdf") and answer != "yes" else [])
 
 
 @pytest.mark.parametrize("name", FORMATS)
