@@ -14,7 +14,7 @@ BENCHMARKS = ROOT / "benchmarks"
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
-    """Let robots take any time to come to rest, which a busy computer prolongs: the large form measures it."""
+    """How long a robot takes to come to rest also depends on the load of the computer: the large form measures it."""
     monkeypatch.setattr(cell, "BRAKED_S", HANG_S)
 
 
