@@ -397,12 +397,12 @@ class Cell:
                 return stamp - moment
         return 0.0
 
-    def until_rest(self, moment: float, bound: float | None = None) -> float:
+    def until_rest(self, moment: float, bound: float = BRAKED_S) -> float:
         """Wait until joint states show the robot at rest; the measure of every promise about motion.
 
         Args:
             moment: time from which it is measured, by the stamps of the robot [s].
-            bound: longest time from then until the rest [s]; None: `BRAKED_S`.
+            bound: longest time from then until the rest [s].
 
         Returns:
             Time from the moment to the last joint state in motion [s].
@@ -411,17 +411,15 @@ class Cell:
             AssertionError: a joint moves after the bound.
         """
 
-        longest = BRAKED_S if bound is None else bound
-
         def known() -> bool:
             moved = self.moved_after(moment)
-            return moved > longest or self.moment() - moment - moved >= REST_TIME_S
+            return moved > bound or self.moment() - moment - moved >= REST_TIME_S
 
-        self.world.until(known, longest + STARTING_S, "joint states that show rest")
+        self.world.until(known, bound + STARTING_S, "joint states that show rest")
         took = self.moved_after(moment)
-        if took > longest:
+        if took > bound:
             raise AssertionError(
-                f"at {self.speed():.2g} rad/s {took:.2f} s after it had to brake, not at rest within {longest:g} s: "
+                f"at {self.speed():.2g} rad/s {took:.2f} s after it had to brake, not at rest within {bound:g} s: "
                 f"{self.excitation[-1][1][:100] if self.excitation else ''}"
             )
         return took

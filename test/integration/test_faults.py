@@ -5,17 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from faults import cell
-from support.processes import HANG_S, run_program, run_python
+from support.processes import run_program, run_python
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "benchmarks"
-
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch):
-    """How long a robot takes to come to rest also depends on the load of the computer: the large form measures it."""
-    monkeypatch.setattr(cell, "BRAKED_S", HANG_S)
 
 
 HARMFUL = """
@@ -86,7 +79,7 @@ def test_a_killed_recorder_leaves_a_bag_that_is_read_and_recovered(world, tmp_pa
 
 def test_faulty_joint_states_end_no_node_and_flood_no_log(world, tmp_path):
     """One start of all nodes for both faults."""
-    from faults import streams
+    from faults import cell, streams
 
     with cell.cell(world, tmp_path, "streams") as nodes:
         trial = streams.Trial(nodes)
