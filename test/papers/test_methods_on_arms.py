@@ -10,6 +10,7 @@ from support.simulated import changed, save_npz
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, make_joint_coordinates
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.loads.chain import find_centroidal_frames, find_joint_frames, simulate_chain
 from robot_dyn_id.loads.payload import transform_parameters
@@ -149,15 +150,15 @@ reversal_speed: auto
 estimator: weighted
 """
 
-DESIGNED = ("ur5", "panda")
-"""Arms whose strokes are designed."""
+DESIGNED = {"ur5": 4.0, "panda": 4.0, "z1": 4.0, "kinova": 8.0, "iiwa14": 4.0}
+"""Arms whose strokes are designed, and the period of their strokes [s]: slow joints need a longer one."""
 
 
 def model_of(name):
     """The arm without its gripper."""
     if name == "panda":
         return panda_arm()
-    path = URDFS[{"ur5": "ur5_robot"}.get(name, name)]
+    path = URDFS.get({"ur5": "ur5_robot"}.get(name, name)) or find_shared_file(f"urdf/{name}.urdf")
     whole = RobotModel.from_file(path)
     return RobotModel.from_file(path, [joint for joint in whole.joint_names if "ripper" not in joint])
 
@@ -174,7 +175,9 @@ def test_designed_strokes_are_identified_from_the_angle(tmp_path, name, capfd):
     (tmp_path / "arm.urdf").write_text(model.urdf)
     config, demands = tmp_path / "config.yaml", tmp_path / "demands.yaml"
     config.write_text(f"identify: [{', '.join(joints)}]\n")
-    demands.write_text("period: 4.0\nclearance: 0.0\nsearch: {draws: 1, starts: 1, finished: 1, steps: 1}\n")
+    demands.write_text(
+        f"period: {DESIGNED[name]}\nclearance: 0.0\nsearch: {{draws: 1, starts: 1, finished: 1, steps: 1}}\n"
+    )
     robot = ("--robot", tmp_path / "arm.urdf")
     words = ("design", *robot, "--form", "logistic", "--design", demands, "--config", config)
     code, found = run_here(capfd, *words, "--out", tmp_path / "motion")
