@@ -71,6 +71,7 @@ FOUND = ("velocity_degrees", "spikes", "tool_among")
 """Faults of recordings that a model is identified from."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", REFUSED)
 def test_the_fault_is_named_before_a_model_is_identified(key):
     row = run(Job(key, "ur5", 1, 0))
