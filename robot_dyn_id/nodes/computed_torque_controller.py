@@ -312,7 +312,7 @@ class ComputedTorqueController(EffortNode):
         rating = f"{control.efforts.rated[joint]:g} {control.guard.model.effort_units[joint]}"
         return f"its rating, {rating}: check the model and the trajectory"
 
-    def stop(self) -> bool:
+    def come_to_rest(self) -> bool:
         """Leave the motors without effort."""
         self._active = False
         self.command_rest()

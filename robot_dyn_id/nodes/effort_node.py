@@ -46,6 +46,7 @@ class EffortNode(ManagedNode):
         self._message = Float64MultiArray()
         self._places: Sequence[int] | slice = slice(None)  # of the joints in the order of the command
         self._refused = ""
+        self._repeated = False
         self._trouble, self._troubled = "", -np.inf
         self.subscription("joint_states", self._take_state)
         period = min(Latency(self.settings.latency).stale / CHECKS_PER_STALE_AGE, LONGEST_CHECK_S)
@@ -140,6 +141,21 @@ class EffortNode(ManagedNode):
         if self._control is not None and (self._control.begun or any(self._message.data)):
             self._publish(self._control.rest())
             self._end_release()
+
+    @abstractmethod
+    def come_to_rest(self) -> bool:
+        """Reduce the efforts to zero for good; called again and again until it returns True."""
+
+    def stop(self) -> bool:
+        """Come to rest, and command it twice: a driver that does not acknowledge messages may miss one."""
+        if not self.come_to_rest():
+            return False
+        if self._repeated or not len(self._message.data):
+            return True
+        self._message.data = [0.0] * len(self._message.data)
+        self._commands.publish(self._message)
+        self._repeated = True
+        return False
 
     def _end_release(self) -> None:
         """Drop a robot that is not configured any more once its efforts are zero."""

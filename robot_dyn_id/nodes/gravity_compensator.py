@@ -219,8 +219,8 @@ class GravityCompensator(EffortNode):
         """See `EffortNode`."""
         return f"{control.efforts.rated[joint]:.4g} drive units: the arm may sink"
 
-    def stop(self) -> bool:
-        """Reduce the efforts to zero; at once after an internal error, or without joint states."""
+    def come_to_rest(self) -> bool:
+        """Reduce the efforts to zero for good; at once after an internal error, or without joint states."""
         self.release()
         if self.internal_errors or not self.count_publishers("joint_states"):
             self.command_rest()
