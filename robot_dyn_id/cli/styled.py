@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TextIO
 
 from rich.console import Console, RenderableType
@@ -112,7 +112,7 @@ def _uses(judgments: Sequence[UseJudgment]) -> Iterator[RenderableType]:
         by_joint.add_row(name, *(Text(answer, STYLES.get(answer, "")) for answer in answers))
     yield by_joint
     yield ""
-    arm = _table("fit for", "", "figure", "worst joint")
+    arm = _table("fit for", "", "figure", "worst joint: finding")
     for use, answer, figures, joint in use_rows(judgments):
         arm.add_row(use, Text(answer, STYLES.get(answer, "")), figures, joint)
     yield arm
@@ -127,7 +127,7 @@ def _table(*names: str) -> Table:
     return table
 
 
-def _findings(findings: Iterable[Finding], decisive: Collection[str], most: int) -> Iterator[RenderableType]:
+def _findings(findings: Iterable[Finding], decisive: Mapping[str, str], most: int) -> Iterator[RenderableType]:
     """Severity, code and message of each finding, and what to do about it."""
     ranked = rank_findings(findings, decisive)
     for group in ranked[:most]:

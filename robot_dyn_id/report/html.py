@@ -22,9 +22,9 @@ from robot_dyn_id.report.assets import MAX_SHOWN_FINDINGS, format_plus_minus, ma
 from robot_dyn_id.report.bodies import make_bodies_scene
 from robot_dyn_id.report.friction import compute_friction_curve, compute_reversal_curve
 from robot_dyn_id.report.interactive import PlotSheet, escape_script
-from robot_dyn_id.report.ranking import rank_findings
+from robot_dyn_id.report.ranking import find_worst_answers, rank_findings
 from robot_dyn_id.report.summary import list_base_parameter_rows
-from robot_dyn_id.report.uses import LIMITED_MEANS, list_joints
+from robot_dyn_id.report.uses import LIMITED_MEANS, format_after, list_joints
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, compute_torque_shares_of
 from robot_dyn_id.text.files import write_atomically
 
@@ -59,6 +59,7 @@ def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanatio
                     **fit,
                     "use": use,
                     "texts": _use_texts(fit),
+                    "after": format_after(math.nan if fit["after"] is None else fit["after"]),
                     "limited_by": list_joints(fit["joints"], parameters.robot.joint_names),
                 }
                 for use, fit in summary["fit_for"].items()
@@ -160,7 +161,7 @@ def _details(sheet: PlotSheet, joint: JointExplanation, number: int) -> list[tup
 
 def _ranked(summary: dict[str, Any]) -> list[list[Finding]]:
     """Findings by code, the most useful first; see `rank_findings`."""
-    decisive = {code for fit in summary["fit_for"].values() for code in fit["because"]}
+    decisive = find_worst_answers((fit["because"], fit["answer"]) for fit in summary["fit_for"].values())
     return rank_findings(map(Finding.from_summary, summary["findings"]), decisive)
 
 

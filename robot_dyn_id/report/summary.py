@@ -204,6 +204,7 @@ def _fit_for(judgment: UseJudgment) -> dict[str, Any]:
         "unit": fit.unit,
         "threshold": _finite(fit.threshold),
         "because": list(fit.because),
+        "after": _finite(judgment.after),
         "reason": judgment.reason,
         "joints": list(fit.joints),
         "by_joint": dict(judgment.joints),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.identification.validation.uses import UseJudgment, reduce_joints
 from robot_dyn_id.loads.fit import LoadFit
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.report.ranking import rank_findings
+from robot_dyn_id.report.ranking import NONE_DECISIVE, find_worst_answers, rank_findings
 from robot_dyn_id.report.uses import (
     HEADS,
     LIMITED_MEANS,
@@ -185,13 +185,15 @@ def note_lines(judgments: Sequence[UseJudgment]) -> Iterator[str]:
         yield f"    {identify_line(reduced)}"
 
 
-def list_decisive_codes(evaluation: Evaluation) -> set[str]:
-    """Codes of the findings that answers about uses rest on."""
-    return {code for one in evaluation.uses for code in one.fit.because}
+def list_decisive_codes(evaluation: Evaluation) -> dict[str, str]:
+    """Codes of the findings that answers about uses rest on, each with the worst of these answers."""
+    return find_worst_answers((one.fit.because, one.fit.answer) for one in evaluation.uses)
 
 
 def format_findings_briefly(
-    findings: Iterable[Finding], decisive: Collection[str] = (), most: int = MAX_PRINTED_FINDINGS
+    findings: Iterable[Finding],
+    decisive: Mapping[str, str] = NONE_DECISIVE,
+    most: int = MAX_PRINTED_FINDINGS,
 ) -> Iterator[str]:
     """At most some findings with their codes, the most useful first; see `rank_findings`.
 
@@ -199,7 +201,7 @@ def format_findings_briefly(
 
     Args:
         findings: the findings.
-        decisive: codes that answers about uses rest on.
+        decisive: codes that answers about uses rest on, each with the worst of these answers.
         most: number of lines; the number of all others follows in one.
     """
     ranked = rank_findings(findings, decisive)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 
 from robot_dyn_id.identification.validation.uses import ReducedFit, UseJudgment, format_figure
@@ -40,14 +41,22 @@ def answer_rows(judgments: Sequence[UseJudgment]) -> list[tuple[str, tuple[str, 
 
 
 def use_rows(judgments: Sequence[UseJudgment]) -> list[tuple[str, str, str, str]]:
-    """Use, answer about the arm, figure with its limit (and what lowers the answer in spite of it), joint of these."""
+    """Use, answer about the arm, figure with its limit, joint and finding of the figure.
+
+    The figure is followed by what lowers the answer in spite of it.
+    """
     rows = []
     for one in judgments:
         fit = one.fit
-        figures = format_figure(fit.figure, fit.threshold, fit.unit)
+        figures = format_figure(fit.figure, fit.threshold, fit.unit) + format_after(one.after)
         figures += f", {one.reason}" if one.reason else ""
-        rows.append((name_use(fit.use), fit.answer, figures, one.joint))
+        rows.append((name_use(fit.use), fit.answer, figures, ": ".join(filter(None, (one.joint, one.code)))))
     return rows
+
+
+def format_after(after: float) -> str:
+    """Time of simulation behind a figure, ` after 1 s`; empty for NaN."""
+    return "" if math.isnan(after) else f" after {after:g} s"
 
 
 def has_limited(judgments: Sequence[UseJudgment]) -> bool:

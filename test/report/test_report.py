@@ -2,6 +2,7 @@
 """The report: fixed keys, the verdict first, everything escaped, nothing loaded from elsewhere."""
 
 import json
+import math
 import re
 from dataclasses import replace
 from functools import cache
@@ -230,30 +231,30 @@ TIAGO = ("torso_lift_joint", *(f"arm_{number}_joint" for number in range(1, 8)))
 """Names of a mobile manipulator."""
 
 
-def judgment(use, worst=(), answer="no", names=TIAGO, **values):
+def judgment(use, worst=(), answer="no", names=TIAGO, code="", after=math.nan, **values):
     """Answer about a use that some joints limit."""
     answers = {name: answer if name in worst else "yes" for name in names}
     whole = answer if worst else "yes"
     fit = FitFor(
         use, whole, **{"figure": 159.2, "unit": "N m", "threshold": 0.8, "because": (), "joints": worst} | values
     )
-    return UseJudgment(fit, answers, worst[0] if worst else "")
+    return UseJudgment(fit, answers, worst[0] if worst else "", code, after)
 
 
 def judgments(names=TIAGO):
     wrist = names[-3:]
     return (
-        judgment("gravity_compensation", names[:1], names=names),
+        judgment("gravity_compensation", names[:1], names=names, code="offset_large"),
         judgment("feed_forward", names[:1], "limited", names=names, figure=0.2004, threshold=0.2),
         judgment("computed_torque", (names[0], *wrist), names=names, unit="", figure=7.2, threshold=0.2),
-        judgment("forward_simulation", (), names=names, figure=0.1, threshold=0.3, unit="rad"),
+        judgment("forward_simulation", (), names=names, figure=0.1, threshold=0.3, unit="rad", after=1.0),
         judgment("collision_detection", (), names=names, figure=0.1, threshold=2.0, unit="N"),
         judgment("payload", (), names=names, figure=0.0184, threshold=0.04, unit="kg"),
     )
 
 
 @pytest.mark.parametrize("count", [8, 12])
-def test_uses_are_answered_by_joint_within_eighty_columns(count):
+def test_uses_are_answered_by_joint_in_a_table_of_eighty_columns(count):
     names = TIAGO if count == 8 else tuple(f"left_leg_{number}_joint" for number in range(12))
     lines = list(use_lines(judgments(names)))
     table = dict(line.split(maxsplit=1) for line in lines[2 : 2 + count])
@@ -269,7 +270,9 @@ def test_uses_are_answered_by_joint_within_eighty_columns(count):
     assert notes[1].startswith(f"without {names[0]}: yes for gravity compensation, feed forward, ")
     assert notes[2].strip() == f"identify: [{', '.join(names[1:])}]"
     assert f"without {names[0]}, {names[-3]} to {names[-1]}: yes for " in notes[3]
-    assert max(map(len, lines[: 8 + count])) <= 80
+    assert any(line.endswith(f"no       160 of 0.8 N m  ({names[0]}: offset_large)") for line in arm)
+    assert any(line.endswith("yes      0.1 of 0.3 rad after 1 s") for line in arm)
+    assert max(map(len, lines[: 2 + count])) <= 80
 
 
 def test_no_way_is_suggested_that_leaves_less_than_half_of_the_joints_or_none():

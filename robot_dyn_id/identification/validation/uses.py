@@ -159,6 +159,7 @@ class Criterion:
         unit: unit of figure and threshold; empty for ratios.
         threshold: largest figure with the answer yes.
         limited: largest figure with the answer limited.
+        after: time of simulation after which the figure is measured [s]; NaN: not in a simulation.
     """
 
     use: str
@@ -168,6 +169,7 @@ class Criterion:
     unit: str
     threshold: float
     limited: float
+    after: float = math.nan
 
     @property
     def answer(self) -> str:
@@ -262,12 +264,12 @@ def _list_rollout_criteria(
         distance = float(distances[number])
         short, long = rollouts.errors[:2, number].tolist()
         limit = max(distance * SHORT_S / LONG_S, MIN_ROLLOUT_DISTANCE)
-        for code, error, tolerated, limited in (
-            ("rollout_error_high", long, distance, math.inf),
-            ("rollout_diverges", short, limit, limit),
+        for code, error, tolerated, limited, after in (
+            ("rollout_error_high", long, distance, math.inf, LONG_S),
+            ("rollout_diverges", short, limit, limit, SHORT_S),
         ):
             code = "rollout_not_computed" if math.isnan(error) else code
-            yield Criterion("forward_simulation", code, joint.name, error, unit, tolerated, limited)
+            yield Criterion("forward_simulation", code, joint.name, error, unit, tolerated, limited, after)
 
 
 def estimate_capacity(held_out: HeldOut) -> float:
@@ -378,11 +380,15 @@ class UseJudgment:
         fit: answer about the whole arm, the worst one of its joints.
         joints: answer about each joint, in the order of the robot.
         joint: joint that the figure is of; empty: of the whole arm.
+        code: code of the finding that reports this figure; empty where it is within its threshold.
+        after: time of simulation after which the figure is measured [s]; NaN: not in a simulation.
     """
 
     fit: FitFor
     joints: Mapping[str, str]
     joint: str = ""
+    code: str = ""
+    after: float = math.nan
 
     @property
     def reason(self) -> str:
@@ -439,7 +445,7 @@ def _judge_use(
     limiting = tuple(name for name, answer in answers.items() if answer == whole) if whole != YES else ()
     joints = () if len(limiting) == len(joint_names) else limiting
     fit = FitFor(use, whole, worst.figure, worst.unit, worst.threshold, because, joints)
-    return UseJudgment(fit, answers, worst.joint)
+    return UseJudgment(fit, answers, worst.joint, "" if worst.answer == YES else worst.code, worst.after)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers about the uses of a model: scales against closed forms, thresholds, findings that lower an answer."""
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -239,6 +240,15 @@ def test_an_answer_that_the_figure_does_not_explain_states_its_reason():
     assert all(one.reason == "because of gain_inconsistent" for one in found.values())
     assert all(one.reason == "" for one in judged().values())
     assert judged(**with_tip(rmse=1e3))["gravity_compensation"].reason == ""
+
+
+def test_an_answer_names_the_finding_and_the_time_of_its_figure():
+    far = judged(**rollout(0.005, 0.5, math.nan))["forward_simulation"]
+    assert (far.fit.answer, far.code, far.joint, far.after) == ("limited", "rollout_error_high", "tip", 1.0)
+    off = judged(**rollout(0.5, 0.5, math.nan))["forward_simulation"]
+    assert (off.fit.answer, off.code, off.after) == ("no", "rollout_diverges", 0.1)
+    assert all(one.code == "" for one in judged().values())
+    assert judged(**with_tip(rmse=1e3))["gravity_compensation"].code == "gravity_error_high"
 
 
 def with_tip(**changes):
