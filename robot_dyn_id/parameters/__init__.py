@@ -29,7 +29,6 @@ from robot_dyn_id.parameters.ranges import Ranges, ResidualProfile
 from robot_dyn_id.parameters.robot import MOST_BODIES, IdentifiedRobot, urdf_hash
 from robot_dyn_id.parameters.rules import LARGEST, LONGEST_LINE, UNKNOWN
 from robot_dyn_id.parameters.units import (
-    DRIVE_UNITS,
     FORCE_UNIT,
     INERTIAL_SYMBOLS,
     INERTIAL_UNITS,
@@ -38,12 +37,12 @@ from robot_dyn_id.parameters.units import (
     expression,
     inertial_names,
     inertial_units_over,
+    name_drive_unit,
 )
 
 __all__ = [
     "COMPENSATED_PARTS",
     "COMPENSATIONS",
-    "DRIVE_UNITS",
     "FORCE_UNIT",
     "FORMAT_REMEDY",
     "FORMAT_VERSION",
@@ -83,5 +82,6 @@ __all__ = [
     "implied_compensations",
     "inertial_names",
     "inertial_units_over",
+    "name_drive_unit",
     "urdf_hash",
 ]

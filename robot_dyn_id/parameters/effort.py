@@ -34,9 +34,8 @@ def describe_unknown_gains(units: Mapping[str, str]) -> str:
     Args:
         units: units of their efforts, by joint name.
     """
-    unit = next(iter(units.values()))
-    names = ", ".join(units)
-    return f"the drive gain of {names} is not known: the model predicts efforts in {unit} there, not in N m or N"
+    names, found = ", ".join(units), " and ".join(dict.fromkeys(units.values()))
+    return f"the drive gain of {names} is not known: the model predicts efforts in {found} there, not in N m or N"
 
 
 EFFORT_KINDS = (

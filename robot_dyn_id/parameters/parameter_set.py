@@ -29,7 +29,7 @@ from robot_dyn_id.parameters.rules import (
     list_rules,
     refused,
 )
-from robot_dyn_id.parameters.units import DRIVE_UNITS
+from robot_dyn_id.parameters.units import DRIVE_UNITS, name_drive_unit
 
 PARAMETERS_FILE = "parameters.yaml"
 """Name of the file of a parameter set in a folder of results."""
@@ -173,7 +173,8 @@ class ParameterSet:
     @property
     def drive_units(self) -> dict[str, str]:
         """Units of the efforts of the joints of `unknown_gains`, by joint name."""
-        return dict.fromkeys(self.unknown_gains, DRIVE_UNITS.get(self.effort.kind, ""))
+        ratios = dict(zip(self.robot.joint_names, self.effort.relative_gains.tolist(), strict=False))
+        return {name: name_drive_unit(self.effort.kind, ratios.get(name, 1.0) != 1.0) for name in self.unknown_gains}
 
     @property
     def effort_factors(self) -> Array:

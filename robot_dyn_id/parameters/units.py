@@ -23,13 +23,23 @@ DRIVE_UNITS = {"current": "A", "motor_torque": "N m (motor)"}
 """Units of efforts whose drive gain is not known, by the kind of the effort."""
 
 
+def name_drive_unit(kind: str, related: bool) -> str:
+    """Unit of the effort of a joint whose drive gain is not known: `A`, or `rel. A`.
+
+    Args:
+        kind: kind of the effort, a key of `DRIVE_UNITS`.
+        related: whether its gain is known as a ratio to the mean gain: the effort is what a drive of that gain needs.
+    """
+    return f"{'rel. ' if related else ''}{DRIVE_UNITS[kind]}"
+
+
 def effort_unit_over(effort_unit: str, slides: bool, coordinate: float, time: float) -> str:
     """Unit of a parameter whose column has the unit (rad or m)^coordinate s^-time.
 
     Radians are left out, so that a viscous friction reads N m s and a rotor inertia kg m^2.
 
     Args:
-        effort_unit: unit of the effort, N m or N, or one of `DRIVE_UNITS`.
+        effort_unit: unit of the effort, N m or N, or that of a drive, see `name_drive_unit`.
         slides: whether the coordinate is a length.
         coordinate: exponent of the coordinate in the unit of the column.
         time: exponent of the inverse time in the unit of the column.
@@ -45,7 +55,7 @@ def inertial_units_over(effort_unit: str, slides: bool) -> tuple[str, ...]:
     """Units of the ten standard parameters of a body that are determined by efforts without a known drive gain.
 
     Args:
-        effort_unit: unit of the efforts, one of `DRIVE_UNITS`.
+        effort_unit: unit of the efforts, see `name_drive_unit`.
         slides: whether the joint of these efforts is prismatic.
     """
     lengths = (0, *(1,) * 3, *(2,) * 6)  # kg m^length: the torque is such a parameter times m^(2 - length) / s^2

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Currents without a gain: the model is marked wherever it goes, and nothing takes its amperes for torques."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.simulated import Simulated, changed, estimator_of
@@ -142,3 +144,23 @@ def test_gains_are_found_again_with_a_tilt_of_the_base():
     ratios = np.log(found.parameters.effort.relative_gains) - np.log(gains)
     np.testing.assert_allclose(ratios - ratios.mean(), 0.0, atol=0.03)
     assert sum(one.code == "relative_gains" for one in found.evaluation.findings) > 1
+
+
+@pytest.mark.slow
+def test_other_gains_follow_from_a_measured_one():
+    robot = Simulated()
+    gains = np.array([0.2, 3.0, 0.6])
+    recordings = [robot.record(seed=seed, duration=30.0, noise=0.02) for seed in (1, 2)]
+    currents = [changed(one, current=one.samples.tau / gains, tau=None) for one in recordings]
+    model = replace(robot.model, inertial_parameters=np.zeros_like(robot.model.inertial_parameters))
+    measured = Settings(drives={robot.joints[1]: Drive(3.0)})
+    found = identify(currents[:1], currents[1:], model, measured, "test")
+    assert found.parameters.unknown_gains == ()
+    np.testing.assert_allclose(found.parameters.effort.drive_gains, gains, rtol=0.15)
+    assert found.parameters.effort.drive_gains[1] == 3.0
+    (finding,) = [one for one in found.findings if one.code == "relative_gains" and "follow from" in one.message]
+    assert finding.severity == "warning" and robot.joints[1] in finding.message
+    torque = recordings[1].samples.tau
+    predicted = predict_recording(recordings[1], found.parameters)[1]
+    usable = np.isfinite(predicted).all(axis=1)
+    assert (np.sqrt(((predicted - torque)[usable] ** 2).mean(axis=0)) < 0.2 * torque.std(axis=0)).all()

@@ -268,6 +268,9 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
         model: the robot with the configured gravity.
         positions: number of independent positions in the motion; too few of them fit any hypothesis.
     """
+    known = _flag_known(model)
+    if known.any():  # currents of other joints are no torques: nothing can be compared with them
+        samples = replace(samples, valid=samples.valid & known[:, None])
     gravity = GravityFits.from_samples(samples, model)
     rows = RigidRows.from_samples(samples, [model])
     grams = rows.grams()
@@ -315,8 +318,7 @@ def _report_contradicted(
 
     A finding is an error where in addition no bodies on the URDF's axes explain the effort of a joint that carries
     weight, or where a recording that a hypothesis corrects still has the weight of a joint with the opposite sign:
-    the hypothesis is not the cause. Efforts with hardly any of the URDF's weight are currents or external torques,
-    which have findings of their own. For doubts see `EffortDiagnosis`.
+    the hypothesis is not the cause. For doubts see `EffortDiagnosis`.
 
     Args:
         factors: weight in the efforts.
@@ -325,7 +327,7 @@ def _report_contradicted(
         model: the robot.
         corrected: whether a hypothesis has corrected the recording.
     """
-    if factors.weightless or has_placeholder_masses(model):
+    if has_placeholder_masses(model):
         return (), ()
     size = np.abs(factors.factors)
     largest = factors.rms.max(initial=0.0)

@@ -8,7 +8,8 @@ accepted if that pays.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -44,33 +45,45 @@ RIDGE = 1e-9
 
 @dataclass(frozen=True)
 class RelativeGains:
-    """Gains of n joints relative to one another.
+    """Gains of joints relative to one another.
 
     Attributes:
-        values: torque per current of each joint, as a ratio to the geometric mean of all, shape (n,).
-        deviations: standard deviations of their logarithms by a jackknife over blocks of time, shape (n,).
+        values: torque per current by joint, as a ratio to the geometric mean of all of these joints; only of those
+            whose ratio the motion shows.
+        deviations: standard deviations of their logarithms by a jackknife over blocks of time.
         row: the alternative.
     """
 
-    values: Array
-    deviations: Array
+    values: Mapping[str, float]
+    deviations: Mapping[str, float]
     row: Tried
 
-    def describe(self, joints: Sequence[str]) -> str:
+    @property
+    def shown(self) -> bool:
+        """Whether they pay, and relate at least two joints."""
+        return self.row.chosen and len(self.values) > 1
+
+    def describe(self) -> str:
         """Values and deviations by joint, and what they remove of the errors."""
-        figures = zip(joints, self.values.tolist(), self.deviations.tolist(), strict=True)
-        listed = ", ".join(f"{name} {value:.3g} (+- {value * sigma:.1g})" for name, value, sigma in figures)
+        listed = ", ".join(
+            f"{name} {value:.3g} (+- {value * self.deviations[name]:.1g})" for name, value in self.values.items()
+        )
         return f"{listed}; this removes {self.row.gain:.0%} (+- {self.row.deviation:.0%}) of the squared error"
 
-    def of(self, joints: Sequence[str], chosen: Sequence[str]) -> RelativeGains:
+    def relative_to(self, joints: Collection[str]) -> RelativeGains:
+        """The same as ratios to the geometric mean of some of the joints; as they are where none of these is related."""
+        logarithms = [math.log(self.values[name]) for name in joints if name in self.values]
+        mean = math.exp(sum(logarithms) / len(logarithms)) if logarithms else 1.0
+        return replace(self, values={name: value / mean for name, value in self.values.items()})
+
+    def of(self, joints: Collection[str]) -> RelativeGains:
         """The gains of some of the joints, as ratios to their own mean."""
-        places = [joints.index(name) for name in chosen]
-        values = self.values[places]
-        return replace(self, values=values / np.exp(np.log(values).mean()), deviations=self.deviations[places])
+        values = {name: value for name, value in self.values.items() if name in joints}
+        return replace(self, values=values).relative_to(joints)
 
 
 def estimate_relative_gains(trials: FilteredTrials, model: RobotModel) -> RelativeGains:
-    """Gains with which rigid bodies explain the currents of all joints best; `row.chosen` if they pay.
+    """Gains with which rigid bodies explain the currents of all joints best; `shown` if they pay.
 
     Args:
         trials: trials whose efforts are currents.
@@ -90,7 +103,7 @@ def estimate_relative_gains(trials: FilteredTrials, model: RobotModel) -> Relati
 
 
 def correct_relative_gains(trials: FilteredTrials, wide: Wide, blocks: Blocks) -> RelativeGains:
-    """The same with a model that was chosen for the present gains; `row.chosen` if others pay.
+    """The same with a model that was chosen for the present gains; `shown` if others pay.
 
     A tilt of the base and friction that depends on the load, which the first estimate has not, change the gains.
 
@@ -154,9 +167,15 @@ class _Relation:
         row = self.divisions.weigh("relative_gains", name, before, self.find_errors, loss=self.loss)
         fits = [_GainFit(self.wide, times, self.candidate, self.pull, block) for block in (None, *times.blocks)]
         fitted = np.array([fit.solve() for fit in fits])
-        relative = fitted - fitted.mean(axis=1, keepdims=True)
+        shown = np.flatnonzero(fits[0].find_shares(fitted[0]) > 0.5)  # the data outweigh where the gains start
+        relative = fitted[:, shown] - fitted[:, shown].mean(axis=1, keepdims=True)
         deviations = np.sqrt((len(times.blocks) - 1) * np.var(relative[1:], axis=0))
-        return RelativeGains(np.exp(-relative[0]), deviations, replace(row, chosen=row.pays))
+        joints = [self.wide.regressor.model.joint_names[joint] for joint in shown.tolist()]
+        return RelativeGains(
+            dict(zip(joints, np.exp(-relative[0]).tolist(), strict=True)),
+            dict(zip(joints, deviations.tolist(), strict=True)),
+            replace(row, chosen=row.pays),
+        )
 
 
 def _find_errors(wide: Wide, candidate: Candidate, pull: float, division: CrossValidation) -> Array:
@@ -216,6 +235,20 @@ class _GainFit:
         """
         equal = np.full_like(self.start, self.start.mean())
         return min((self._descend(one) for one in (self.start, equal)), key=lambda found: self._linearize(found)[0])
+
+    def find_shares(self, logarithms: Array) -> Array:
+        """Share of the data in the gain of each joint relative to the others, shape (n,); the rest is the pull's.
+
+        It is 1 where the data alone determine the gain, and 0 where they do not change its distance to `start`. The
+        gain that is common to all joints, which no data determine, does not count.
+        """
+        count = len(logarithms)
+        if count < 2:
+            return np.zeros(count)
+        _, _, curvature = self._linearize(logarithms)
+        common = np.ones((count, count)) * (LARGEST_DAMPING * np.trace(curvature))
+        covariance = np.linalg.inv(curvature + common)
+        return np.asarray(1.0 - self.pull * np.diag(covariance) * count / (count - 1))
 
     def _descend(self, logarithms: Array) -> Array:
         """Minimum that is reached from some logarithms, shape (n,).

@@ -79,7 +79,7 @@ def _correct_gains(examined: Examined, found: Selection, options: Options, progr
     assert isinstance(estimator, Consistent)
     wide = Wide.from_chosen(found.regressor, prior, estimator)
     gains = correct_relative_gains(found.trials, wide, found.blocks)
-    return Examined.from_read(examined.read.with_gains(gains), progress) if gains.row.chosen else None
+    return Examined.from_read(examined.read.with_gains(gains), progress) if gains.shown else None
 
 
 def _list_options(settings: Settings, model: RobotModel, repeats: bool) -> Options:

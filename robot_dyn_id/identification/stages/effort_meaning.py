@@ -25,7 +25,7 @@ from robot_dyn_id.identification.selection.relative_gains import RelativeGains, 
 from robot_dyn_id.identification.settings import COMPENSATED_KINDS, CURRENT_KINDS, Settings
 from robot_dyn_id.identification.stages.correction import leave_out_dead
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import DRIVE_UNITS, GAIN_UNKNOWN, UNKNOWN, describe_unknown_gains
+from robot_dyn_id.parameters import GAIN_UNKNOWN, UNKNOWN, describe_unknown_gains, name_drive_unit
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.trials import FilteredTrials
 
@@ -44,8 +44,9 @@ RELATIVE_GAINS = Definition(
     Section.DATA,
     "info",
     "Currents came without gains. Links that several joints move show the gains of the drives relative to one another, "
-    "and with these the currents of all joints are predicted better. The gain that is common to all stays unknown.",
-    "measure the gain of one joint with a known weight (command `gains`)",
+    "and with these the currents of all joints are predicted better. The gain that is common to all stays unknown, "
+    "unless that of a joint is given: the others follow from it, and are as wrong as it is.",
+    "measure the gain of one of these joints with a known weight (command `gains`), and give it in the configuration",
     check="sign and unit",
 )
 
@@ -121,7 +122,10 @@ def interpret_efforts(
     found = _find_gains(currents, model, signs, by_masses=by_masses)
     known = _make_drives(found.gains, signs)
     unknown = {name: Drive.from_unknown_gain(sign, found.ratios.get(name, 1.0)) for name, sign in signs.items()}
-    model = replace(model, drive_units={name: DRIVE_UNITS[stored] for name in missing if name not in known})
+    model = replace(
+        model,
+        drive_units={name: name_drive_unit(stored, name in found.ratios) for name in missing if name not in known},
+    )
     findings = (*found.findings, *report_unknown_gains(model.drive_units))
     return Meaning(trained, validated, model, {**settings.drives, **unknown, **known}, findings, stored, found.tried)
 
@@ -158,17 +162,26 @@ def _find_gains(currents: FilteredTrials, model: RobotModel, signs: Mapping[str,
     findings: tuple[Finding, ...] = ()
     if gains and not _are_better(currents, _make_drives(gains, signs), model):
         findings, gains = (_report_unused(gains),), []
-    ratios, row = dict[str, float](), tuple[Tried, ...]()
-    if len(live) > 1 and len(signs) == len(currents.joints):  # with fewer, currents would be compared with torques
-        begun = _begin_gains(live, gains)
+    measured = [
+        WeightGain(name, drive.gain, 0.0)
+        for name, drive in currents.drives.items()
+        if name in live and name not in signs and drive.gain is not None
+    ]
+    ratios: Mapping[str, float] = {}
+    row: tuple[Tried, ...] = ()
+    if len(live) > 1:
+        begun = _begin_gains(live, [*measured, *gains])
         relative, row = _compare_gains(_with_drives(currents, _make_drives(begun, signs)), model, live)
         if relative is not None:
-            ratios = dict(zip(live, relative.values.tolist(), strict=True))
-            findings += (_report_relative(relative, live, by_masses=bool(gains)),)
-            gains = _correct_gains(begun, relative, gains)
-    if gains:
-        findings += (_report_used(gains),)
-    return _Gains(gains, ratios, findings, row)
+            anchors = [gain.joint for gain in measured or gains if gain.joint in relative.values]
+            relative = relative.relative_to(anchors)
+            corrected = _correct_gains(begun, relative, gains, signs) if anchors else gains
+            if not anchors:
+                ratios = relative.values
+            findings += (_report_relative(relative, live, corrected, anchors if measured else ()),)
+            weighed = [gain for gain in corrected if not measured or gain in gains]
+            return _Gains(corrected, ratios, (*findings, *_report_used(weighed)), row)
+    return _Gains(gains, ratios, (*findings, *_report_used(gains)), row)
 
 
 def _with_drives(trials: FilteredTrials, drives: Mapping[str, Drive]) -> FilteredTrials:
@@ -177,8 +190,12 @@ def _with_drives(trials: FilteredTrials, drives: Mapping[str, Drive]) -> Filtere
 
 
 def _make_drives(gains: Sequence[WeightGain], signs: Mapping[str, float]) -> dict[str, Drive]:
-    """Drives of gains, which are negative where the drive counts the other way than its sign states."""
-    return {gain.joint: Drive(abs(gain.value), signs[gain.joint] * math.copysign(1.0, gain.value)) for gain in gains}
+    """Drives without stated gains, which are negative where the drive counts the other way than its sign states."""
+    return {
+        gain.joint: Drive(abs(gain.value), signs[gain.joint] * math.copysign(1.0, gain.value))
+        for gain in gains
+        if gain.joint in signs
+    }
 
 
 def _weigh_gains(currents: FilteredTrials, model: RobotModel, signs: Mapping[str, float]) -> list[WeightGain]:
@@ -217,7 +234,7 @@ def _settle_signs(
 
 
 def _begin_gains(joints: Sequence[str], gains: Sequence[WeightGain]) -> list[WeightGain]:
-    """Gains of all joints to begin with: the mean of those that the masses give where these give none."""
+    """Gains of all joints to begin with: the mean of those that are known where none is."""
     if not gains:
         return []
     found = {gain.joint: gain for gain in gains}
@@ -226,18 +243,20 @@ def _begin_gains(joints: Sequence[str], gains: Sequence[WeightGain]) -> list[Wei
 
 
 def _correct_gains(
-    begun: Sequence[WeightGain], relative: RelativeGains, weighed: Sequence[WeightGain]
+    begun: Sequence[WeightGain], relative: RelativeGains, weighed: Sequence[WeightGain], signs: Mapping[str, float]
 ) -> list[WeightGain]:
-    """Gains of all joints as the motion relates them; the mean of those that the masses give stays."""
-    given = [gain.joint for gain in weighed]
-    if not given:
-        return []
-    of_given = np.array([gain.joint in given for gain in begun])
-    ratios = relative.values / np.exp(np.log(relative.values)[of_given].mean())
+    """Gains of the joints without a stated one as the motion relates them, else as the masses give them."""
+    by_masses = {gain.joint: gain for gain in weighed}
     corrected = []
-    for gain, ratio, deviation in zip(begun, ratios.tolist(), relative.deviations.tolist(), strict=True):
-        value = gain.value * ratio
-        corrected.append(replace(gain, value=value, standard_deviation=abs(value) * deviation))
+    for gain in begun:
+        if gain.joint not in signs:
+            continue
+        if gain.joint in relative.values:
+            value = gain.value * relative.values[gain.joint]
+            deviation = abs(value) * relative.deviations[gain.joint]
+            corrected.append(replace(gain, value=value, standard_deviation=deviation))
+        elif gain.joint in by_masses:
+            corrected.append(by_masses[gain.joint])
     return corrected
 
 
@@ -249,28 +268,50 @@ def _compare_gains(
         found = estimate_relative_gains(trials, model)
     except InputError:  # too short to hold a block out
         return None, ()
-    return found.of(model.joint_names, live) if found.row.chosen else None, (found.row,)
+    found = found.of(live)
+    return found if found.shown else None, (found.row,)
 
 
-def _report_relative(gains: RelativeGains, joints: Sequence[str], *, by_masses: bool) -> Finding:
-    """Finding about gains relative to one another, or to those by the URDF's masses."""
-    if by_masses:
+def _report_relative(
+    relative: RelativeGains, live: Sequence[str], gains: Sequence[WeightGain], measured: Sequence[str]
+) -> Finding:
+    """Finding about gains relative to one another.
+
+    Args:
+        relative: the gains.
+        live: joints with efforts.
+        gains: gains of joints without a stated one that are known now.
+        measured: joints with a stated gain that the others follow from.
+    """
+    joints = list(relative.values)
+    missing = [name for name in live if name not in joints]
+    hidden = f"; the motion does not show that of {', '.join(missing)}" if missing else ""
+    if measured:
+        listed = ", ".join(
+            f"{gain.joint} {gain.value:.3g} (+- {gain.standard_deviation:.1g})"
+            for gain in gains
+            if gain.joint in relative.values
+        )
+        message = f"gains that follow from that of {', '.join(measured)} by the motion: {listed}{hidden}"
+        action = "measure these gains, too, with a known weight (command `gains`)"
+        return RELATIVE_GAINS.found(message, joints, "warning", action)
+    if gains:
         message = (
             "gains by the URDF's masses contradict one another: only their mean is that of the masses, and the motion "
-            f"corrects each by a factor of: {gains.describe(joints)}"
+            f"corrects each by a factor of: {relative.describe()}{hidden}"
         )
         return RELATIVE_GAINS.found(message, joints, "warning")
     message = (
-        f"gains of the drives as ratios to their mean, as the motion shows them: {gains.describe(joints)}, and efforts "
-        "are the currents that a drive with the mean gain would have"
+        f"gains of the drives as ratios to their mean, as the motion shows them: {relative.describe()}{hidden}; "
+        "efforts of these joints are in rel. A, currents that a drive with the mean gain would have"
     )
     return RELATIVE_GAINS.found(message, joints)
 
 
-def report_corrected(gains: RelativeGains, joints: Sequence[str]) -> Finding:
+def report_corrected(gains: RelativeGains) -> Finding:
     """Finding about relative gains that are found again with the model that was chosen."""
-    message = f"with the chosen model the motion corrects each gain by a factor of: {gains.describe(joints)}"
-    return RELATIVE_GAINS.found(message, joints)
+    message = f"with the chosen model the motion corrects each gain by a factor of: {gains.describe()}"
+    return RELATIVE_GAINS.found(message, list(gains.values))
 
 
 def _are_better(currents: FilteredTrials, drives: Mapping[str, Drive], model: RobotModel) -> bool:
@@ -307,13 +348,15 @@ def report_compensated(effort_kind: str) -> tuple[Finding, ...]:
     return (EFFORT_GRAVITY_COMPENSATED.found(message, severity="info"),)
 
 
-def _report_used(gains: Sequence[WeightGain]) -> Finding:
-    """Finding about gains by the URDF's masses."""
+def _report_used(gains: Sequence[WeightGain]) -> tuple[Finding, ...]:
+    """Finding about gains by the URDF's masses, if there are any."""
+    if not gains:
+        return ()
     message = (
         "gains are estimated from the URDF's masses [effort per current], with 95 % intervals for masses that may "
         f"be wrong by a factor of two: {_list(gains)}"
     )
-    return GAINS_FROM_MASSES.found(message, [gain.joint for gain in gains])
+    return (GAINS_FROM_MASSES.found(message, [gain.joint for gain in gains]),)
 
 
 def _report_unused(gains: Sequence[WeightGain]) -> Finding:

@@ -55,6 +55,7 @@ class Read:
         earlier: fingerprint of the data that the model that is validated, or the prior, was identified from; None:
             there are no such data.
         findings: findings about positions, and the meaning of the efforts.
+        measured_gains: joints whose drive gain is stated; those of others are relative to these.
         tried: meanings of the efforts that were compared.
     """
 
@@ -66,6 +67,7 @@ class Read:
     effort_kind: str
     earlier: Fingerprint | None
     findings: tuple[Finding, ...]
+    measured_gains: tuple[str, ...] = ()
     tried: tuple[Tried, ...] = ()
 
     @classmethod
@@ -103,6 +105,7 @@ class Read:
                 *turned,
                 *report_rest_left_out([*meaning.training, *meaning.held_out]),
             ),
+            measured_gains=tuple(name for name, drive in settings.drives.items() if drive.gain is not None),
             tried=meaning.tried,
         )
 
@@ -142,15 +145,16 @@ class Read:
 
     def with_gains(self, gains: RelativeGains) -> Read:
         """The same with gains that are corrected by factors."""
-        names, drives = self.model.joint_names, dict(self.settings.drives)
-        for name, factor in zip(names, gains.values.tolist(), strict=True):
+        drives, gains = dict(self.settings.drives), gains.relative_to(self.measured_gains)
+        for name, factor in gains.values.items():
             gain = drives[name].gain
-            assert gain is not None  # that of every joint is related to the others
-            drives[name] = replace(drives[name], gain=gain * factor)
+            assert gain is not None  # that of a joint without a known one is 1
+            if name not in self.measured_gains:
+                drives[name] = replace(drives[name], gain=gain * factor)
         return replace(
             self,
             settings=replace(self.settings, drives=drives),
-            findings=(*self.findings, report_corrected(gains, names)),
+            findings=(*self.findings, report_corrected(gains)),
             tried=(*self.tried, gains.row),
         )
 

@@ -334,7 +334,7 @@ def _conclude(
     rated = rate_effort(np.where(foreign, np.inf, regressor.model.limits.effort), peak)
     count = np.maximum(total["count"], 1.0)
     error, variance = total["error2"] / count, total["tau2"] / count - (total["tau"] / count) ** 2
-    load_torque, apparent_load = loads.solve(error, ~(error > (1.0 - explained) * variance))
+    load_torque, apparent_load = loads.solve(error, ~foreign & ~(error > (1.0 - explained) * variance))
     joints = []
     for j, name in enumerate(regressor.model.joint_names):
         n = total["count"][j] or np.nan  # without samples: all figures are NaN

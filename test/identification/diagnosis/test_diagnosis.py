@@ -322,6 +322,15 @@ def test_a_common_factor_of_all_efforts_is_named(robot, recording, share, severi
     )
 
 
+@pytest.mark.parametrize("share", [0.05, 0.16])
+def test_small_torques_of_an_arm_with_one_loaded_joint_are_named(share):
+    arm = Simulated()
+    scaled = changed(arm.record(duration=30.0, noise=0.02), tau=lambda tau: share * tau)
+    diagnosis = diagnose(samples_of(scaled, arm.joints), arm.model)
+    codes = {one.code for one in (*diagnosis.findings, *diagnosis.doubts) if one.severity == "error"}
+    assert codes & {"urdf_contradicted", "effort_in_amperes", "effort_gravity_compensated"}, codes
+
+
 def test_a_urdf_in_millimeters_is_found():
     model = RobotModel.from_file(URDFS["ur5_robot"])
     assert examine_lengths(model) == ()

@@ -14,6 +14,7 @@ from robot_dyn_id.identification.diagnosis.observation import observe_recordings
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.diagnosis.weight_gains import estimate_weight_gains
 from robot_dyn_id.identification.pipeline import identify, validate
+from robot_dyn_id.identification.selection.relative_gains import estimate_relative_gains
 from robot_dyn_id.identification.settings import EFFORT_KINDS, Settings
 from robot_dyn_id.identification.stages.effort_meaning import interpret_efforts, read_as_trained
 from robot_dyn_id.signals.cleaning import Drive
@@ -63,14 +64,36 @@ def test_configured_gains_are_kept(robot, currents):
     assert meaning.drives["shoulder"].gain == pytest.approx(12.0, rel=0.05)
 
 
-def test_gains_that_contradict_one_another_are_not_used(robot, currents):
-    """The gain that is configured for one joint is a sixth of its gain: the joints no longer agree on the bodies."""
-    meaning = meaning_of([currents], robot.model, Settings(drives={"elbow": Drive(5.0, -1.0)}))
-    assert meaning.model.effort_units == ("A", "N m", "A")
+def test_a_stated_gain_is_believed_and_the_masses_contradict_it(robot, currents):
+    """It is a sixth of the true one: the other gains follow from it, and the weight of all bodies is a sixth, too."""
+    settings = Settings(drives={"elbow": Drive(5.0, -1.0)})
+    meaning = meaning_of([currents], robot.model, settings)
+    assert meaning.model.effort_units == ("N m", "N m", "N m")
     assert [(one.code, one.severity) for one in meaning.findings] == [
         ("gains_from_masses", "info"),
-        ("gain_unknown", "error"),
+        ("relative_gains", "warning"),
     ]
+    assert [meaning.drives[name].gain for name in robot.joints] == pytest.approx([2.0, 5.0, 8.0 / 6.0], rel=0.02)
+    found = identify([currents], [], robot.model, settings, "test")
+    assert found.evaluation.verdict.word == "bad"
+    assert "urdf_contradicted" in {one.code for one in found.evaluation.findings if one.severity == "error"}
+
+
+@pytest.mark.slow
+def test_a_gain_that_the_motion_does_not_show_is_not_related(robot):
+    """The last link has hardly any inertia: its drive overcomes friction alone, and any gain explains its current."""
+    bodies = np.concatenate([robot.model.inertial_parameters[:20], 1e-4 * robot.model.inertial_parameters[20:]])
+    light = Simulated()
+    light.model, light.parameters[:30] = replace(robot.model, inertial_parameters=bodies), bodies
+    recording = light.record(duration=30.0, noise=0.02)
+    measured = changed(recording, current=recording.samples.tau / np.abs(GAINS), tau=None)
+    observed = read_as_trained(observe_recordings([measured], robot.model, {}, False), "current")
+    unit = dict.fromkeys(robot.joints, Drive.from_unknown_gain(1.0))
+    trials = FilteredTrials.from_recordings(observed, robot.joints, unit, Settings().signals)
+    bare = replace(robot.model, inertial_parameters=np.zeros(30))
+    found = estimate_relative_gains(trials, bare)
+    assert list(found.values) == ["shoulder", "elbow"]
+    assert found.values["elbow"] / found.values["shoulder"] == pytest.approx(abs(GAINS[1] / GAINS[0]), rel=0.05)
 
 
 def test_efforts_are_currents_where_that_is_stated(robot, currents):
@@ -95,7 +118,7 @@ def test_a_joint_that_carries_nothing_has_no_gain(robot, currents):
 def test_currents_of_a_robot_without_masses_stay_currents(robot, currents):
     bare = replace(robot.model, inertial_parameters=np.zeros(30))
     meaning = meaning_of([currents], bare, Settings(effort_kind="current"))
-    assert meaning.model.effort_units == ("A", "A", "A")
+    assert meaning.model.effort_units == ("rel. A", "rel. A", "rel. A")
     assert [one.code for one in meaning.findings][-1] == "gain_unknown"
 
 
