@@ -71,7 +71,7 @@ class RelativeGains:
         return f"{listed}; this removes {self.row.gain:.0%} (+- {self.row.deviation:.0%}) of the squared error"
 
     def relative_to(self, joints: Collection[str]) -> RelativeGains:
-        """The same as ratios to the geometric mean of some of the joints; as they are where none of these is related."""
+        """The same as ratios to the geometric mean of some of the joints; as they are if none is related."""
         logarithms = [math.log(self.values[name]) for name in joints if name in self.values]
         mean = math.exp(sum(logarithms) / len(logarithms)) if logarithms else 1.0
         return replace(self, values={name: value / mean for name, value in self.values.items()})
