@@ -155,7 +155,7 @@ def roll_out(model: Model) -> Outcome:
     """Simulation under the recorded efforts of another recording, without feedback."""
     trial = model.bench.record(HELD_OUT + 2)
     recording = trial.recording(model.bench.robot)
-    simulated = simulate_efforts(recording, model.parameters, model.dynamics, {}, restart=ROLLED_S)
+    simulated = simulate_efforts(recording, model.parameters, model.dynamics, Settings(), restart=ROLLED_S)
     true = np.array([np.interp(simulated.t, trial.t, q) for q in trial.motion.q]).T
     distance = np.abs(simulated.q - true)
     count = round(ROLLED_S * (len(distance) - 1) / (simulated.t[-1] - simulated.t[0]))

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     check_robot(parameters, RobotModel.from_description(read_robot(arguments)))
     recording = open_all([arguments.data], configuration)[0]
     make_output_folder(file.parent)
-    prediction = predict(parameters, recording, configuration.settings.velocity)
+    prediction = predict(parameters, recording, configuration.settings.velocity, configuration.settings.ignore)
     prediction.save(file, recording.epoch)
     print_findings(prediction.findings)
     if not arguments.json:

@@ -66,7 +66,9 @@ class Prediction:
         write_npz(Path(file), self.joint_names, self.t + epoch * 1e-9, tau=self.tau)
 
 
-def predict(parameters: ParameterSet, recording: Recording, velocity: str = "auto") -> Prediction:
+def predict(
+    parameters: ParameterSet, recording: Recording, velocity: str = "auto", ignore: Sequence[str] = ()
+) -> Prediction:
     """Predict the efforts along a recording from its motion alone; measured efforts are never read.
 
     Example:
@@ -79,11 +81,13 @@ def predict(parameters: ParameterSet, recording: Recording, velocity: str = "aut
         parameters: the identified model.
         recording: a recording with its joints.
         velocity: `recorded`, `derivative` of the positions, or `auto`: recorded if it agrees with the positions.
+        ignore: codes of errors about the motion that are overruled.
 
     Raises:
         InputError: the recording cannot be used.
+        UnsafeDataError: a health check refuses the motion.
     """
-    t, tau, findings = predict_recording(recording, parameters, velocity)
+    t, tau, findings = predict_recording(recording, parameters, velocity, ignore)
     findings = (*report_recordings([recording], parameters.robot.joint_names), *findings)
     return Prediction(parameters.robot.joint_names, t, tau, findings)
 
@@ -130,8 +134,7 @@ def simulate(
     if isinstance(motion, Trajectory):
         simulated = simulate_trajectory(dynamics, motion, rate)
     else:
-        drives = settings.drives_of(parameters)
-        simulated = simulate_efforts(motion, parameters, dynamics, drives, settings.velocity, restart)
+        simulated = simulate_efforts(motion, parameters, dynamics, settings, restart)
         findings = (*report_recordings([motion], parameters.robot.joint_names), *simulated.findings)
         simulated = replace(simulated, findings=findings)
     return replace(simulated, findings=(*simulated.findings, *check_training_ranges(simulated, parameters)))

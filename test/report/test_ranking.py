@@ -45,7 +45,7 @@ def test_assumptions_about_the_recording_lead_where_a_model_fails():
     assert [group[0].code for group in failed] == ["held_out_error", "joints_assumed_fixed", "gravity_uncertain"]
 
 
-def test_what_excludes_a_use_is_told_before_warnings_and_after_errors():
+def test_what_excludes_a_use_precedes_warnings_and_follows_errors():
     codes = ("clock_gaps", "offset_large", "held_out_error")
     found = [find_definition(code).found(code) for code in codes]
     decisive = find_worst_answers([(["offset_large"], "no"), (["offset_large", "clock_gaps"], "limited")])

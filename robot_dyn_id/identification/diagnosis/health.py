@@ -18,6 +18,7 @@ from robot_dyn_id.errors import UnsafeDataError
 from robot_dyn_id.findings import Definition, Finding, Section, Severity
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.survey import Survey
+from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.uses import LIMITED, MOTION_USES, NO, USES
 from robot_dyn_id.wording import format_counts
 
@@ -231,8 +232,9 @@ SCALED_VELOCITY, SCALED_SPREAD, LARGEST_SCALE = 0.05, 0.02, 10.0
 scaled, its largest spread over the joints, and the largest ratio: larger ones are other units."""
 
 
-TRAINING_NEEDS = frozenset({"effort_coarse", "joint_barely_moves"})
-"""Warnings about data that do not suffice for training: a short part of the same recording may well validate."""
+TRAINING_NEEDS = frozenset({"effort_coarse", "joint_barely_moves", "velocity_mismatch"})
+"""Warnings about what only training needs: a short part of the same recording may well validate, and the held-out error
+shows what velocities do that were chosen then."""
 
 
 def examine(survey: Survey, model: RobotModel, velocity: str = "auto") -> tuple[Finding, ...]:
@@ -251,6 +253,22 @@ def examine(survey: Survey, model: RobotModel, velocity: str = "auto") -> tuple[
         *_examine_missing(survey),
         *_examine_velocities(survey, velocity),
     )
+
+
+def examine_motion(trials: FilteredTrials, model: RobotModel, ignore: Sequence[str]) -> tuple[Finding, ...]:
+    """Findings about a motion along which a model predicts or simulates efforts.
+
+    Args:
+        trials: the motion.
+        model: the robot.
+        ignore: codes of errors that are overruled.
+
+    Raises:
+        UnsafeDataError: an error that is not overruled.
+    """
+    survey, velocity = trials.survey, "recorded" if trials.plan.recorded_velocity else "derivative"
+    found = (*_examine_positions(survey, model), *soften_for_validation(_examine_velocities(survey, velocity)))
+    return refuse(found, ignore, survey.sources)
 
 
 def soften_for_validation(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +15,11 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.findings import Definition, Finding, Section, format_findings
+from robot_dyn_id.identification.diagnosis.health import examine_motion
 from robot_dyn_id.identification.diagnosis.positions import correct_motion
+from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.extrapolation import flag_far_outside, list_excesses, report_excesses
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, require_signals
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.plant import Plant, count_steps
@@ -158,8 +158,7 @@ def simulate_efforts(
     recording: Recording,
     parameters: ParameterSet,
     dynamics: Dynamics,
-    drives: Mapping[str, Drive],
-    velocity: str = "auto",
+    settings: Settings,
     restart: float = math.inf,
 ) -> SimulatedMotion:
     """Simulate a robot under recorded efforts, from the recorded state at the start and after every gap.
@@ -171,21 +170,23 @@ def simulate_efforts(
         recording: recording with efforts; the samples of the result are on its uniform grid.
         parameters: parameter set with the filter of the recorded states.
         dynamics: dynamics of the robot.
-        drives: gains and signs of joints whose recorded effort is a current.
-        velocity: source of the velocities: `recorded`, `derivative` or `auto`, see `SignalSettings`.
+        settings: drives and source of the velocities where they are not those of the parameter set, and codes of errors
+            about the recorded motion that are overruled.
         restart: time after which the simulation restarts from the recorded state [s].
 
     Raises:
+        UnsafeDataError: a health check refuses the motion.
         UsageError: a restart time that is not positive, or recorded velocities are requested and not recorded.
         InputError: no usable sample, no efforts, or see `simulate_trajectory`.
     """
     if not restart > 0.0:
         raise UsageError(f"restart: {restart:g} s; it must be positive")
     joints = parameters.robot.joint_names
-    signals = SignalSettings.from_parameters(parameters, velocity)
+    signals, drives = SignalSettings.from_parameters(parameters, settings.velocity), settings.drives_of(parameters)
     corrected, jumps = correct_motion(recording, dynamics.regressor.model)
     trials = FilteredTrials.from_recordings([corrected], joints, drives, signals, keep_edges=True)
     require_signals(dynamics.regressor, trials.survey)
+    unsound = examine_motion(trials, dynamics.regressor.model, settings.ignore)
     rate = trials.plan.rate
     every = max(1, round(min(restart * rate, 2.0**62)))
     plant: Plant | None = None
@@ -200,7 +201,7 @@ def simulate_efforts(
     given, age = np.concatenate(recorded), np.concatenate(ages)
     assert plant is not None
     drift = _report_drift(joints, (t - t[0], age), (q, given), restart)
-    findings = (*jumps, *drift, *_report_limits_passed(plant, q))
+    findings = (*jumps, *unsound, *drift, *_report_limits_passed(plant, q))
     return SimulatedMotion(t, q, dq, tau, np.abs(q - given).max(axis=0), findings)
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from robot_dyn_id.arrays import Array
@@ -10,6 +12,7 @@ from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.data.resampling import interpolate_linear
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.identification.diagnosis.health import examine_motion
 from robot_dyn_id.identification.diagnosis.positions import correct_motion
 from robot_dyn_id.identification.diagnosis.zeros import report_unknown_zeros
 from robot_dyn_id.identification.validation.extrapolation import flag_far_outside, list_excesses, report_excesses
@@ -26,7 +29,7 @@ SAMPLES_NOT_PREDICTED = Definition(
 
 
 def predict_recording(
-    recording: Recording, parameters: ParameterSet, velocity: str = "auto"
+    recording: Recording, parameters: ParameterSet, velocity: str = "auto", ignore: Sequence[str] = ()
 ) -> tuple[Array, Array, tuple[Finding, ...]]:
     """Predict the torques at the time stamps of a recording; measured efforts are never read.
 
@@ -34,6 +37,7 @@ def predict_recording(
         recording: the recorded motion.
         parameters: the identified model; its filter is applied to the motion.
         velocity: source of the velocities: `recorded`, `derivative` or `auto`, see `SignalSettings`.
+        ignore: codes of errors about the motion that are overruled.
 
     Returns:
         Stamps [s], shape (N,); torques [N m or N], or currents as the drives report them where their gain is not known,
@@ -41,6 +45,7 @@ def predict_recording(
 
     Raises:
         InputError: the recording cannot be used.
+        UnsafeDataError: a health check refuses the motion.
     """
     regressor = Regressor.from_parameters(parameters)
     joints = parameters.robot.joint_names
@@ -48,6 +53,7 @@ def predict_recording(
     corrected, jumps = correct_motion(recording, regressor.model)
     trials = FilteredTrials.from_recordings([corrected], joints, {}, signals, need_effort=False, keep_edges=True)
     require_signals(regressor, trials.survey)
+    unsound = examine_motion(trials, regressor.model, ignore)
     columns = parameters.base.independent
     times, torques, segments = [], [], []
     relative = parameters.effort.relative_gains if len(parameters.effort.relative_gains) else np.ones(len(joints))
@@ -63,7 +69,7 @@ def predict_recording(
     out = _predict_at_stamps(t, grid, tau, segment, 1.0 / trials.plan.rate)
     lost = int(np.isnan(out).any(axis=1).sum())
     units = regressor.model.effort_units
-    findings = (*jumps, *report_excesses(list_excesses(joints, far / max(1, len(grid)))))
+    findings = (*jumps, *unsound, *report_excesses(list_excesses(joints, far / max(1, len(grid)))))
     findings += report_unknown_zeros(joints, units, parameters.effort.offset_deviations)
     if lost:
         message = f"{lost} of {len(t)} samples could not be predicted: their motion is missing"

@@ -15,6 +15,7 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.prediction.forward_simulation import simulate_efforts, simulate_trajectory
+from robot_dyn_id.identification.settings import Settings
 
 RATE = 500.0
 
@@ -46,7 +47,7 @@ def test_its_efforts_reproduce_the_motion_only_with_the_elements(parameters, alo
     if not elements:
         dynamics = replace(dynamics, values=np.where(_of_elements(dynamics), 0.0, dynamics.values))
     slow = altered(parameters, processing={"cutoff_frequency": 20.0, "motion_cutoff_frequency": 20.0})
-    found = simulate_efforts(recording, slow, dynamics, {}, restart=0.5)
+    found = simulate_efforts(recording, slow, dynamics, Settings(), restart=0.5)
     assert bool(found.distance.max() < 1e-3) == elements
 
 
@@ -57,7 +58,7 @@ def test_the_restart_that_is_advised_counts_from_the_end_of_a_gap(parameters, al
     samples = Chunk(along.t[kept], along.q[kept], along.dq[kept], tau[kept])
     recording = ArrayRecording("simulated", parameters.robot.joint_names, samples)
     slow = altered(parameters, processing={"cutoff_frequency": 20.0, "motion_cutoff_frequency": 20.0})
-    found = simulate_efforts(recording, slow, Dynamics.from_parameters(parameters), {})
+    found = simulate_efforts(recording, slow, Dynamics.from_parameters(parameters), Settings())
     (finding,) = [one for one in found.findings if one.code == "simulation_drifts"]
     starts = [float(start) for start in re.findall(r"from (\S+) s on", finding.message)]
     assert 4.0 < min(starts) < 5.0, "the time in the recording"

@@ -5,9 +5,12 @@ import numpy as np
 import pytest
 from support.simulated import ARM, LIFT, TERMS, Simulated, changed
 
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.errors import UnsafeDataError
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.prediction.forward_simulation import simulate_efforts
 from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.holdout import split
@@ -101,3 +104,18 @@ def test_samples_without_positions_are_predicted_over_short_gaps_only(arm):
     (finding,) = [one for one in findings if one.code == "samples_not_predicted"]
     assert f"{np.count_nonzero(long)} of {len(t)} samples" in finding.message
     assert "1 gap longer than" in finding.message
+
+
+def test_a_motion_in_degrees_is_refused_unless_that_is_overruled():
+    robot = Simulated(find_shared_file("urdf/arm7.urdf").read_text())
+    settings = Settings(terms=TERMS, estimator=WeightedLeastSquares())
+    recording = robot.record(duration=20.0, noise=0.3)
+    parameters = identify([recording], [], robot.model, settings, "test").parameters
+    turned = changed(recording, q=np.degrees, dq=np.degrees)
+    with pytest.raises(UnsafeDataError, match="degrees"):
+        predict_recording(turned, parameters)
+    dynamics = Dynamics.from_parameters(parameters)
+    with pytest.raises(UnsafeDataError, match="degrees"):
+        simulate_efforts(turned, parameters, dynamics, Settings())
+    _, _, findings = predict_recording(turned, parameters, ignore=["positions_in_degrees"])
+    assert ("positions_in_degrees", "warning") in {(one.code, one.severity) for one in findings}
