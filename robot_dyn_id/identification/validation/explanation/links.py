@@ -21,6 +21,9 @@ from robot_dyn_id.parameters import INERTIAL_UNITS, ParameterSet, inertial_names
 DETERMINED, COMBINED, WITHOUT_TORQUE = "determined", "in combination", "without torque"
 """Words for a parameter whose value the data determine, only in combination with others, and not at all."""
 
+BY_PRIOR = "by the prior"
+"""Word for a parameter whose value follows from the prior rather than from the data, see `DETERMINED_SHARE`."""
+
 UNKNOWN = "unknown"
 """Word for a parameter whose standard deviation contains a prior of unknown strength."""
 
@@ -34,8 +37,7 @@ class LinkParameter:
         unit: unit of the value.
         value: value in the realization of the parameter set.
         sigma: standard deviation; NaN unless the status is `DETERMINED`.
-        status: `DETERMINED`, `COMBINED`, `WITHOUT_TORQUE`, `UNKNOWN`; `weak`: with a standard deviation that says
-            little, see `DETERMINED_SHARE`; `not excited`.
+        status: `DETERMINED`, `COMBINED`, `WITHOUT_TORQUE`, `BY_PRIOR`, `UNKNOWN`, or `not excited`.
         expression: base parameter that contains it; empty if no torque depends on it.
         urdf: value of the URDF; NaN without.
         difference: value minus that of the URDF in standard deviations; NaN if one of them is not known.
@@ -85,7 +87,7 @@ def explain_links(parameters: ParameterSet, model: RobotModel) -> tuple[LinkExpl
         model: its robot.
     """
     covariance = compute_determined_covariance(parameters, BodyPrior.from_model(model).scales)
-    words = (DETERMINED, UNKNOWN if np.isnan(parameters.estimate.prior_strength) else "weak")
+    words = (DETERMINED, UNKNOWN if np.isnan(parameters.estimate.prior_strength) else BY_PRIOR)
     states = _list_states(parameters, covariance, words)
     nominal = None if has_placeholder_masses(model) else model.inertial_parameters
     listed = _list_parameters(parameters, covariance, states, nominal)

@@ -17,6 +17,7 @@ from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.files.parameters_header import describe_parameters
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.validation.explanation.links import (
+    BY_PRIOR,
     COMBINED,
     DETERMINED,
     UNKNOWN,
@@ -34,7 +35,7 @@ def test_the_first_link_about_a_vertical_axis_has_one_parameter_that_acts():
     parameters = parameter_set(urdf(joint("turn", "base", "l1", rpy="0 0 0"), links=1))
     (link,) = explained(parameters)
     words = {row.name: row.status for row in link.parameters}
-    assert words.pop("Izz1") in (DETERMINED, "weak")
+    assert words.pop("Izz1") in (DETERMINED, BY_PRIOR)
     assert set(words.values()) == {WITHOUT_TORQUE}
     assert link.determined in ("partly", "no")
     assert np.isnan(link.identified.mass_sigma)
@@ -49,7 +50,7 @@ def test_only_parameters_that_the_data_determine_alone_have_a_standard_deviation
     }
     for name, row in rows.items():
         assert np.isfinite(row.sigma) == (row.status == DETERMINED)
-        assert (row.status in (DETERMINED, "weak")) == (name in single)
+        assert (row.status in (DETERMINED, BY_PRIOR)) == (name in single)
         if row.status == COMBINED:
             assert name in row.expression.split()
             assert np.isnan(row.difference)
@@ -63,7 +64,7 @@ def test_only_parameters_that_the_data_determine_alone_have_a_standard_deviation
 def test_a_value_with_a_deviation_as_large_as_the_robot_does_not_count_as_determined():
     parameters = parameter_set(ARM)  # standard deviations of 1 kg m and 1 kg m^2
     rows = [row for link in explained(parameters) for row in link.parameters]
-    assert DETERMINED not in {row.status for row in rows} and "weak" in {row.status for row in rows}
+    assert DETERMINED not in {row.status for row in rows} and BY_PRIOR in {row.status for row in rows}
     assert np.isnan([[row.sigma, row.difference] for row in rows]).all()
     assert {link.determined for link in explained(parameters)} == {"no"}
 
