@@ -7,6 +7,7 @@ does not appear under several names.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -21,11 +22,13 @@ from robot_dyn_id.identification.diagnosis.health import AMPERES_RATIO, EFFORT_I
 from robot_dyn_id.identification.diagnosis.hypotheses import (
     LOADED_RATIO,
     STANDARD_WEIGHT,
+    Convention,
     Exchange,
     GravityFits,
     ScaleProfile,
     SignPattern,
     WeightFactors,
+    compare_conventions,
     compute_pattern_cost,
     find_exchange,
     find_friction_directions,
@@ -130,6 +133,18 @@ JOINTS_SWAPPED = Definition(
     "error",
     "With two joints exchanged the rigid-body dynamics fit: their names, or columns, are exchanged.",
     "correct the names or the order of the joints in the recording",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, NO),
+    check="sign and unit",
+)
+
+POSITION_CONVENTION = Definition(
+    "position_convention",
+    Section.HEALTH,
+    "error",
+    "With the positions of one joint counted from a zero that is a quarter or half turn away, or in the other "
+    "direction, the rigid-body dynamics fit: the driver and the URDF have different conventions.",
+    "correct the zero or the direction of the joint in the driver, in the recording or in the URDF",
     overrulable=True,
     lowers=dict.fromkeys(USES, NO),
     check="sign and unit",
@@ -541,6 +556,7 @@ def _explain(
     """Hypothesis with the largest advantage, if that is large enough."""
     direction = _find_direction(gravity, factors, samples, model)
     exchange = find_exchange(samples.thinned(ORDER_SAMPLES), model)
+    conventions = compare_conventions(samples.thinned(ORDER_SAMPLES), model)
     angle = compute_angle_between(direction, model.gravity)
     if angle < OTHER_MOUNTING_DEG and model.gravity.any():
         direction = gravity.refine(model.gravity)
@@ -552,6 +568,7 @@ def _explain(
     ratios = {
         "gravity": mounted / least if angle > LEAST_TILT_DEG else 0.0,
         "exchange": 0.0 if exchange is None else exchange.advantage / LEAST_EXCHANGE_ADVANTAGE,
+        "convention": conventions[0].advantage / LEAST_EXCHANGE_ADVANTAGE if conventions else 0.0,
         "scale": 0.0 if _is_unknown(scales, model) else scales.advantage / LEAST_ADVANTAGE,
         "signs": 0.0,
     }
@@ -565,6 +582,9 @@ def _explain(
         return ExplainedRecording(_report_gravity(direction, model), samples, replace(model, gravity=direction))
     if best == "exchange" and exchange is not None:
         return ExplainedRecording(_report_exchange(exchange, model), exchange.undo(samples), model)
+    if best == "convention":
+        near = _settle_conventions(conventions, samples, model)
+        return ExplainedRecording(_report_conventions(near, model), near[0].undo(samples), model)
     if best == "signs":
         corrected = replace(samples, tau=samples.tau * signs.signs[:, None])
         return ExplainedRecording(_report_signs(signs, factors, model), corrected, model)
@@ -620,6 +640,31 @@ def _report_exchange(exchange: Exchange, model: RobotModel) -> Finding:
     channels = exchange.channels
     message = f"{channels} of {names[0]} and {names[1]} are exchanged: with the two exchanged the dynamics fit"
     return JOINTS_SWAPPED.found(message, names)
+
+
+def _settle_conventions(
+    conventions: Sequence[Convention], samples: MotionSamples, model: RobotModel
+) -> list[Convention]:
+    """Conventions that explain the recording as well as the best one, those with which the weight has its sign."""
+    near = [one for one in conventions if one.advantage > conventions[0].advantage - SAME_ADVANTAGE]
+    upright = []
+    for one in near:
+        factors = WeightFactors.from_samples(one.undo(samples), model)
+        if factors.known and (factors.factors[factors.loaded] > 0.0).all():
+            upright.append(one)
+    return upright or near
+
+
+def _report_conventions(conventions: Sequence[Convention], model: RobotModel) -> Finding:
+    """Finding about the convention of one joint, or of others that explain the recording as well."""
+    names = [model.joint_names[one.joint] for one in conventions]
+    texts = []
+    for name, one in zip(names, conventions, strict=True):
+        both = "positions and efforts" if one.signs[1] < 0.0 else "positions"
+        zero = f"the zero of {name} is {math.degrees(one.turn):.0f} degrees from that of the URDF"
+        texts.append(zero if one.turn else f"the {both} of {name} have the other direction than in the URDF")
+    message = f"{', or '.join(texts)}: with this corrected the dynamics fit"
+    return POSITION_CONVENTION.found(message, list(dict.fromkeys(names)))
 
 
 def _report_signs(signs: SignPattern, factors: WeightFactors, model: RobotModel) -> Finding:

@@ -450,6 +450,48 @@ def find_exchange(samples: MotionSamples, model: RobotModel) -> Exchange | None:
     return max(exchanges, key=lambda exchange: exchange.advantage, default=None)
 
 
+@dataclass(frozen=True)
+class Convention:
+    """Convention of one joint in a recording, which is not that of the URDF.
+
+    Attributes:
+        joint: the joint, by number.
+        turn: angle that has to be added to its positions [rad].
+        signs: factors of its positions and efforts, 1 or -1.
+        advantage: advantage of this correction; see `RigidFit.advantage`.
+    """
+
+    joint: int
+    turn: float
+    signs: tuple[float, float]
+    advantage: float
+
+    def undo(self, samples: MotionSamples) -> MotionSamples:
+        """The samples in the convention of the URDF."""
+        return samples.with_convention(self.joint, self.turn, self.signs)
+
+
+CONVENTIONS = (
+    *((turn, (1.0, 1.0)) for turn in (0.5 * math.pi, math.pi, -0.5 * math.pi)),
+    *((0.0, signs) for signs in ((-1.0, -1.0), (-1.0, 1.0))),
+)
+"""Turns and signs that drivers and URDFs differ by: zeros by quarter turns, and directions."""
+
+
+def compare_conventions(samples: MotionSamples, model: RobotModel) -> list[Convention]:
+    """Other conventions of one joint, that which lowers the residuals most first; empty if the robot has one joint.
+
+    The zero and the direction of the last joint cannot be found: free bodies absorb them.
+    """
+    present, found = RigidRows.from_samples(samples, [model]).grams().fit(), []
+    for joint, slides in enumerate(model.slides[:-1].tolist()):
+        for turn, signs in CONVENTIONS:
+            if not (turn and slides):
+                rows = RigidRows.from_samples(samples.with_convention(joint, turn, signs), [model])
+                found.append(Convention(joint, turn, signs, rows.grams().fit().advantage(present)))
+    return sorted(found, key=lambda one: -one.advantage)
+
+
 def find_friction_directions(samples: MotionSamples, model: RobotModel, values: Array) -> tuple[Array, Array]:
     """Whether friction brakes or drives each joint, both at reversals of the velocity and over the motion.
 

@@ -176,6 +176,26 @@ class MotionSamples:
         vars(moved)["friction_bases"] = self.friction_bases[order]  # each joint's own: not computed again
         return moved
 
+    def with_convention(self, joint: int, turn: float, signs: Sequence[float]) -> MotionSamples:
+        """The samples with another convention of one joint.
+
+        Args:
+            joint: the joint, by number.
+            turn: angle that is added to its positions [rad].
+            signs: factors of its positions and efforts, 1 or -1; that of the positions comes first, before the turn.
+        """
+        scale, shift = np.ones((len(self.tau), 1)), np.zeros((len(self.tau), 1))
+        scale[joint], shift[joint] = signs[0], turn
+        tau = self.tau.copy()
+        tau[joint] *= signs[1]
+
+        def turned(motion: Motion) -> Motion:
+            return replace(motion, q=scale * motion.q + shift, dq=scale * motion.dq, ddq=scale * motion.ddq)
+
+        return replace(
+            self, motion=turned(self.motion), earlier=turned(self.earlier), later=turned(self.later), tau=tau
+        )
+
 
 def _presliding(q: Array, segment: Integers) -> Array:
     """States of Dahl elements along consecutive samples, shape (elements, n, N); 0 where a segment starts.

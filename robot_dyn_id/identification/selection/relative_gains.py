@@ -168,7 +168,7 @@ class _Relation:
         fits = [_GainFit(self.wide, times, self.candidate, self.pull, block) for block in (None, *times.blocks)]
         fitted = np.array([fit.solve() for fit in fits])
         shown = np.flatnonzero(fits[0].find_shares(fitted[0]) > 0.5)  # the data outweigh where the gains start
-        relative = fitted[:, shown] - fitted[:, shown].mean(axis=1, keepdims=True)
+        relative = fitted[:, shown] - fitted[:, shown].mean(axis=1, keepdims=True) if len(shown) else fitted[:, shown]
         deviations = np.sqrt((len(times.blocks) - 1) * np.var(relative[1:], axis=0))
         joints = [self.wide.regressor.model.joint_names[joint] for joint in shown.tolist()]
         return RelativeGains(

@@ -11,6 +11,7 @@ import numpy as np
 from robot_dyn_id.data.corrected import Corrected
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.identification.diagnosis.diagnosis import JOINTS_SWAPPED, POSITION_CONVENTION
 from robot_dyn_id.identification.diagnosis.health import EFFORT_IN_AMPERES
 from robot_dyn_id.identification.diagnosis.observation import observe_recordings
 from robot_dyn_id.identification.selection.engine import Tried
@@ -113,10 +114,17 @@ class Read:
         """Read efforts that contradict the robot as currents of unknown gains; None unless that pays.
 
         Args:
-            found: findings about the efforts as torques. An error that is not overruled contradicts the robot.
+            found: findings about the efforts as torques. An error that is not overruled contradicts the robot, unless a
+                fault of the positions explains the efforts.
         """
-        contradicted = any(one.severity == "error" and one.code not in self.settings.ignore for one in found)
-        if not contradicted or self.settings.effort_kind != "auto" or self.effort_kind != UNKNOWN:
+        errors = {one.code for one in found if one.severity == "error"}
+        explained = errors & {JOINTS_SWAPPED.code, POSITION_CONVENTION.code}
+        if (
+            explained
+            or not errors - set(self.settings.ignore)
+            or self.settings.effort_kind != "auto"
+            or self.effort_kind != UNKNOWN
+        ):
             return None
         stated = replace(self.settings, effort_kind="current")
         meaning = interpret_efforts(self.training, self.held_out, self.model, stated, by_masses=False)

@@ -16,8 +16,8 @@ FRICTION_NOT_PASSIVE = Definition(
     "warning",
     "The friction of a joint, all of its terms together, has the direction of the motion at a speed within the "
     "trained range: it adds energy, and simulated motions run away.",
-    "identify with `estimator: consistent`, which keeps each term of friction positive; where it is used already, state "
-    "`terms` without those that may drive, such as `absolute_velocity`, and record both directions of the joint alike",
+    "identify with `estimator: consistent`, which keeps each term of friction positive; where it is used already, "
+    "state `terms` without those that may drive, such as `absolute_velocity`, and record both directions alike",
     lowers={"forward_simulation": NO},
 )
 

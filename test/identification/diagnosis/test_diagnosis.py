@@ -13,10 +13,13 @@ from support.simulated import LIFT, Simulated, changed
 
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.identification.diagnosis.diagnosis import compute_angle_between, diagnose, examine_lengths
 from robot_dyn_id.identification.diagnosis.gain_factors import estimate_gain_factors
-from robot_dyn_id.identification.diagnosis.hypotheses import Exchange, GravityFits
+from robot_dyn_id.identification.diagnosis.hypotheses import CONVENTIONS, Convention, Exchange, GravityFits
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples, RigidRows
+from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
 
@@ -255,6 +258,27 @@ def test_channels_of_two_joints_that_are_exchanged_are_named(robot, samples, cha
     assert (finding.code, finding.joints) == ("joints_swapped", ("shoulder", "elbow")) and channels in finding.message
     np.testing.assert_array_equal(exchange.undo(swapped).tau, samples.tau)
     np.testing.assert_array_equal(exchange.undo(swapped).motion.q, samples.motion.q)
+
+
+@pytest.mark.parametrize("joint", [1, 2])
+@pytest.mark.parametrize(("turn", "signs"), CONVENTIONS)
+def test_another_zero_or_direction_of_a_joint_is_named(robot, samples, joint, turn, signs):
+    moved = samples.with_convention(joint, -turn, signs)
+    (finding,) = [one for one in diagnose(moved, robot.model).findings if one.severity == "error"]
+    assert finding.code == "position_convention"
+    assert robot.joints[joint] in finding.joints, finding.message
+    restored = Convention(joint, turn, signs, 0.0).undo(moved)
+    np.testing.assert_allclose(restored.motion.q, samples.motion.q, atol=1e-12)
+    np.testing.assert_array_equal(restored.tau, samples.tau)
+
+
+def test_no_currents_are_read_where_another_zero_explains_the_efforts():
+    """Gains of their own for all joints would explain much of them, too."""
+    arm = Simulated(find_shared_file("urdf/arm7.urdf").read_text())
+    recording = changed(arm.record(duration=30.0, noise=0.1), q=lambda q: q + np.array([0, 0, 0, 0.5 * np.pi, 0, 0, 0]))
+    found = identify([recording], [], arm.model, Settings(), "test")
+    assert found.evaluation.verdict.word == "bad"
+    assert {one.code for one in found.evaluation.findings if one.severity == "error"} == {"position_convention"}
 
 
 @pytest.mark.parametrize("factor", [0.92, 1.08])
