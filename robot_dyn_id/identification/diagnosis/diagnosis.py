@@ -650,7 +650,7 @@ def _settle_conventions(
     upright = []
     for one in near:
         factors = WeightFactors.from_samples(one.undo(samples), model)
-        if factors.known and (factors.factors[factors.loaded] > 0.0).all():
+        if factors.known and (factors.factors[factors.precise] > 0.0).all():
             upright.append(one)
     return upright or near
 
