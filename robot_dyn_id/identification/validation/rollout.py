@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import RobotDynIdError
@@ -45,7 +45,7 @@ class Rollouts:
         errors: median absolute error after each of `HORIZONS_S` [rad or m], shape (3, n); infinite where at least half
             of the simulations diverge, NaN where no recording is that long.
         count: number of simulations that reach the first horizon in the recording.
-        problem: reason why nothing can be simulated; empty if it can.
+        problem: reason why nothing is simulated; empty if something is.
     """
 
     errors: Array
@@ -90,6 +90,7 @@ class _Runs:
         segment: number of the present segment.
         begin: grid number of the first sample of the present stretch: efforts of all joints without interruption.
         following: grid number that continues the stretch.
+        with_effort: whether any sample has a usable effort of each joint, shape (n,).
     """
 
     dynamics: Dynamics
@@ -100,6 +101,7 @@ class _Runs:
     segment: int = -1
     begin: int = 0
     following: int = -1
+    with_effort: Mask = field(default_factory=lambda: np.zeros(1, dtype=bool))
 
     @classmethod
     def from_part(cls, dynamics: Dynamics, trials: FilteredTrials) -> _Runs:
@@ -133,6 +135,7 @@ class _Runs:
             InputError: the model cannot be simulated at all.
         """
         assert window.tau is not None
+        self.with_effort = self.with_effort | (window.own & window.valid).any(axis=1)
         used = np.flatnonzero(window.own & window.valid.all(axis=0))
         efforts = 0.5 * (window.tau + np.append(window.tau[:, 1:], window.tau[:, -1:], axis=1))
         for stretch in np.split(used, np.flatnonzero(np.diff(window.number[used]) != 1) + 1) if len(used) else ():
@@ -234,4 +237,14 @@ def simulate_rollouts(parts: Sequence[tuple[Dynamics, FilteredTrials]]) -> Rollo
     except RobotDynIdError as error:
         return Rollouts(np.full((len(HORIZONS_S), joints), np.nan), 0, error.message)
     medians = [np.median(found, axis=0) if found else np.full(joints, np.nan) for found in errors]
-    return Rollouts(np.array(medians), len(errors[0]))
+    problem = ""
+    if not errors[0]:
+        names = parts[0][0].regressor.model.joint_names
+        efforts = np.any([runs.with_effort for runs in every], axis=0)
+        missing = [name for name, known in zip(names, efforts.tolist(), strict=True) if not known]
+        problem = (
+            f"the held-out data have no effort of {', '.join(missing)}"
+            if missing
+            else f"no stretch of the held-out data lasts {HORIZONS_S[0]:g} s with the efforts of all joints"
+        )
+    return Rollouts(np.array(medians), len(errors[0]), problem)
