@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node `identifier`: a live stream of joint states, or recordings, become a latched ParameterSet and a report."""
+"""Node `identifier`: a live stream of joint states, or recordings, become a latched model and a report."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.msg import ActuatorSet as ActuatorSetMsg
 from robot_dyn_id.msg import ExcitationStatus, IdentificationReport, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.messages.conversions import make_identification_report, make_parameter_set_message
+from robot_dyn_id.nodes.messages.conversions import (
+    make_actuator_set_message,
+    make_identification_report,
+    make_parameter_set_message,
+)
 from robot_dyn_id.nodes.messages.joint_state_source import type_parameter
 from robot_dyn_id.nodes.recording.excitation_watch import Event, RecordedExcitations
 from robot_dyn_id.nodes.recording.identification_goals import IdentificationGoals, make_task
@@ -35,7 +40,7 @@ from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parame
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings.background_writer import BackgroundWriter
 from robot_dyn_id.report.folder import RESULTS
-from robot_dyn_id.workflow.actuators import FILES
+from robot_dyn_id.workflow.actuators import FILES, ActuatorResult
 
 TIMER_PERIOD_S = 0.1
 """Time between two checks of the running identification and of the recording [s]."""
@@ -102,7 +107,7 @@ class IdentifierSettings:
         """
         if self.model == ACTUATORS:
             if self.parameters:
-                raise UsageError("parameters needs model to be dynamics: actuators are not published")
+                raise UsageError("parameters needs model to be dynamics")
             return PositionGains(self.kp, self.kd)
         if self.kp or self.kd:
             raise UsageError("kp and kd need model to be actuators")
@@ -115,6 +120,12 @@ INTERFACES = (
     Interface.subscribes("excitation_status", ExcitationStatus, "Start and end of an excitation", LATCHED),
     Interface.publishes(
         "identified_parameters", ParameterSetMsg, "Identified model; a model with verdict bad is not published", LATCHED
+    ),
+    Interface.publishes(
+        "identified_actuators",
+        ActuatorSetMsg,
+        "Identified actuators, if the parameter model is actuators; not published with verdict bad",
+        LATCHED,
     ),
     Interface.publishes(
         "identifier_recording_status", RecordingStatus, "State of the recording of live joint states", LATCHED
@@ -161,7 +172,9 @@ class Identifier(RobotNode):
         settings: IdentifierSettings = self.settings
         configuration, log = read_configuration(settings.config or None), self.get_logger()
         self._folder = make_folder(settings.folder, "runs/identifier-", settings.results)
-        self._latched, self._reports = self.publisher("identified_parameters"), self.publisher("identification_report")
+        drives = settings.drives is not None
+        self._latched = self.publisher("identified_actuators" if drives else "identified_parameters")
+        self._reports = self.publisher("identification_report")
         self._robot: RobotDescription | None = None
         self.outcome: Outcome | RobotDynIdError | None = None
         self._recording: StreamRecording | None = None
@@ -294,6 +307,8 @@ class Identifier(RobotNode):
         bad = isinstance(outcome, RobotDynIdError) or outcome.verdict.word == "bad"
         if isinstance(outcome, Identification) and not bad:
             self._publish(outcome.parameters)
+        elif isinstance(outcome, ActuatorResult) and not bad:
+            self._latched.publish(self.stamped(make_actuator_set_message(outcome.actuator_set)))
         elif bad and work.data:  # the exit code is that of the command line
             self.end = outcome if isinstance(outcome, RobotDynIdError) else 1
 

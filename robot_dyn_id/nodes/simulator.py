@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,14 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dyn_id.actuators.actuator_set import ActuatorSet
 from robot_dyn_id.actuators.drives import warm_up as warm_up_drives
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.model.urdf import RobotDescription, find_root_link
+from robot_dyn_id.msg import ActuatorSet as ActuatorSetMsg
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import read_trajectory_points
 from robot_dyn_id.nodes.runtime.diagnostics import OK, STALE, WARN
@@ -36,6 +39,9 @@ from robot_dyn_id.simulation.plant import warm_up
 from robot_dyn_id.simulation.simulated_driver import SimulatedDriver
 from robot_dyn_id.simulation.simulated_robot import EFFORT, POSITION, RealTimePacer, SimulatedRobot
 from robot_dyn_id.simulation.trajectory_controller import SUCCESSFUL, TrajectoryEnd
+
+DESCRIPTION, DRIVES = "robot_description", "identified_actuators"
+"""Topics that describe a robot."""
 
 BATCH_S = 0.005
 """Time that ticks take in a row, as fast as possible, before messages are looked at [s]."""
@@ -67,7 +73,7 @@ class SimulatorCommands:
         node.create_subscription(JointTrajectory, topic, self._labeled("joint trajectory", self._follow), RELIABLE)
         node.subscription("effort_command", self._labeled("effort command", self._take_effort))
         node.subscription("applied_wrench", self._labeled("applied wrench", self._apply))
-        if self._settings.actuators:
+        if self._settings.has_drives:
             node.subscription("position_command", self._labeled("position command", self._take_position))
         if self._settings.payload:
             node.service("~/carry_payload", self._carry)
@@ -162,10 +168,11 @@ INTERFACES = (
     ),
     Interface.publishes("robot_description", String, "URDF, unless it was received on this topic", LATCHED),
     Interface.publishes("/clock", Clock, "Simulated time, if enabled", RELIABLE),
-    Interface.subscribes("robot_description", String, "URDF, if it is not given otherwise", LATCHED),
+    Interface.subscribes(DESCRIPTION, String, "URDF, if it is not given otherwise", LATCHED),
     Interface.subscribes(
         "identified_parameters", ParameterSetMsg, "Identified model, if the parameter model is parameters", LATCHED
     ),
+    Interface.subscribes(DRIVES, ActuatorSetMsg, "Identified actuators, if the parameter model is actuators", LATCHED),
     Interface.subscribes(
         "joint_trajectory_controller/joint_trajectory",
         JointTrajectory,
@@ -187,8 +194,7 @@ INTERFACES = (
     Interface.subscribes(
         "position_command",
         Float64MultiArray,
-        "Positions that the drives of the parameter actuators follow until the next ones, as those of "
-        "forward_command_controller",
+        "Positions that identified actuators follow until the next ones, as those of forward_command_controller",
         SENSOR,
     ),
     Interface.subscribes(
@@ -232,28 +238,56 @@ class Simulator(RobotNode):
         self._lost = 0
         self._wait = settings.waits
         warm_up()
-        if settings.stored_actuators is not None:  # read before a robot is described
+        if settings.has_drives:
             warm_up_drives()
+        self._known: dict[str, Any] = {}
         self._commands = SimulatorCommands(self, self._end_trajectory)
         if settings.model == PARAMETERS:
             self.condition.report(STALE, "waiting for identified_parameters")
             self.subscription("identified_parameters", self._take_parameters)
-        elif settings.urdf:
-            self._begin(settings.nominal(RobotDescription.from_file(settings.urdf)), publish=True)
-        else:
-            self.condition.report(STALE, "waiting for robot_description")
-            self.subscription("robot_description", self._take_description)
+            return
+        if settings.has_drives:
+            self._known[DRIVES] = settings.read_drives()
+        self._known[DESCRIPTION] = RobotDescription.from_file(settings.urdf) if settings.urdf else None
+        for topic in self._missing:
+            self.subscription(topic, partial(self._take, topic))
+        self._begin_if_known()
 
     # --- which robot
 
-    def _take_description(self, message: Any) -> None:
-        if self._robot is None:
-            try:
-                self._begin(self.settings.nominal(RobotDescription(message.data)), publish=False)
-            except UsageError as error:
-                self.end = error
-            except InputError as error:
-                self.refuse(f"robot_description: {error}")
+    @property
+    def _missing(self) -> list[str]:
+        """Topics that must describe the robot before it can be simulated."""
+        return [topic for topic, value in self._known.items() if value is None]
+
+    def _take(self, topic: str, message: Any) -> None:
+        """Take the robot description or the actuators, and begin when both are known."""
+        if self._robot is not None:
+            return
+        before = self._known[topic]
+        try:
+            if topic == DRIVES:
+                self._known[topic] = self.settings.choose_drives(ActuatorSet.from_message(message))
+            else:
+                self._known[topic] = RobotDescription(message.data)
+            self._begin_if_known()
+        except UsageError as error:
+            self.end = error
+        except InputError as error:
+            self._known[topic] = before
+            self.refuse(f"{topic}: {error}")
+
+    def _begin_if_known(self) -> None:
+        """Begin with the described robot, or report what is missing.
+
+        Raises:
+            RobotDynIdError: wrong parameters, or a robot that cannot be simulated.
+        """
+        if self._missing:
+            self.condition.report(STALE, f"waiting for {self._missing[0]}")
+            return
+        dynamics = self.settings.nominal(self._known[DESCRIPTION], self._known.get(DRIVES))
+        self._begin(dynamics, publish=bool(self.settings.urdf))
 
     def _take_parameters(self, message: ParameterSetMsg) -> None:
         if self._robot is None:
@@ -277,7 +311,7 @@ class Simulator(RobotNode):
         model = dynamics.regressor.model
         joints = len(model.joint_names)
         settings, laden = self.settings, self.settings.laden(dynamics)
-        sensors, robot = settings.sensors(model.joint_names), settings.robot(laden)
+        sensors, robot = settings.sensors(model.joint_names), settings.robot(laden, self._known.get(DRIVES))
         drives, base = settings.drives(model.joint_names), settings.base_sensor(robot)
         self._driver = SimulatedDriver(robot, drives, sensors, self._wait, base)
         if base is not None:
