@@ -330,8 +330,8 @@ def simulated():
             values = truth.values
             if not given:
                 values[6] += values[VISCOUS]
-            mask = estimate.uncertainty.estimated
-            inside = ((estimate.uncertainty.low <= values) & (values <= estimate.uncertainty.high))[mask]
+            spread = estimate.uncertainty
+            inside = ((spread.low <= values) & (values <= spread.high))[spread.estimated]
             covered.append(inside)
             unknown.append(np.isinf(estimate.actuators.limit).mean())
             found = estimate.actuators.values

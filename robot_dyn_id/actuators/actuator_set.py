@@ -17,7 +17,7 @@ from robot_dyn_id.errors import InputError, UsageError, make_storable
 from robot_dyn_id.kernels.actuators import KINDS
 from robot_dyn_id.model.description import hash_description
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import LONGEST_LINE, MOST_BODIES
+from robot_dyn_id.parameters import LARGEST, LONGEST_LINE, MOST_BODIES
 from robot_dyn_id.parameters.message import check_version, read_part
 from robot_dyn_id.parameters.rules import check_fields, rule
 from robot_dyn_id.uses import ANSWERS, NO
@@ -109,9 +109,27 @@ class ActuatorSet:
             "parameters": layout.count,
         }
         check_fields(ACTUATOR_SET, self.parts, sizes)
-        numbers = np.unique(layout.index[layout.index != -1])
-        if not np.array_equal(numbers, np.arange(layout.count)):
+        self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that are not numbered from 0 on, or that are not values of one kind.
+
+        Raises:
+            InputError: such a parameter, or a value or interval that is too large to be drawn from.
+        """
+        index, values = self.uncertainty.index, self.actuators.values
+        kind, joint = np.nonzero(index != -1)
+        numbers = index[kind, joint]
+        if not np.array_equal(np.unique(numbers), np.arange(self.uncertainty.layout.count)):
             raise InputError(f"{ACTUATOR_SET}: uncertainty.index does not number the parameters from 0 on")
+        if not np.array_equal(self.uncertainty.layout.kinds[numbers], kind):
+            raise InputError(f"{ACTUATOR_SET}: uncertainty.index has one number for values of two kinds")
+        if not np.isfinite(values[kind, joint]).all():
+            raise InputError(f"{ACTUATOR_SET}: uncertainty.index numbers a value that is not known")
+        for matrix in (values, self.uncertainty.low, self.uncertainty.high):
+            large = matrix[np.isfinite(matrix) & (np.abs(matrix) > LARGEST)]
+            if len(large):
+                raise InputError(f"{ACTUATOR_SET}: {large[0]:g} is above {LARGEST:g}")
 
     @classmethod
     def from_estimate(cls, estimate: ActuatorEstimate, judgment: ActuatorJudgment) -> ActuatorSet:

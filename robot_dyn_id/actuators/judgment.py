@@ -231,12 +231,12 @@ def _report_ends(estimate: ActuatorEstimate, limits: Limits | None) -> Iterator[
 
 
 def _report_poor(estimate: ActuatorEstimate) -> Iterator[Finding]:
-    names, values = estimate.actuators.joint_names, estimate.actuators.values
+    names, values, uncertainty = estimate.actuators.joint_names, estimate.actuators.values, estimate.uncertainty
     for kind, remedy in REMEDIES.items():
         if kind == OFFSET:  # zero is as good a value as any
             continue
-        width, high = estimate.uncertainty.high[kind] - estimate.uncertainty.low[kind], estimate.uncertainty.high[kind]
-        least = estimate.uncertainty.estimated[kind] & (values[kind] == 0.0)
+        width, high = uncertainty.high[kind] - uncertainty.low[kind], uncertainty.high[kind]
+        least = uncertainty.estimated[kind] & (values[kind] == 0.0)
         if least.any():
             joints = [name for name, flag in zip(names, least, strict=True) if flag]
             ends = ", ".join(f"{name} below {high[names.index(name)]:.2g}" for name in joints)
@@ -244,7 +244,7 @@ def _report_poor(estimate: ActuatorEstimate) -> Iterator[Finding]:
             if kind in OF_TYPES:
                 action += ", or let joints of one motor type share it"
             yield ACTUATOR_AT_ZERO.found(f"{KINDS[kind]} is not identifiable: {ends}", joints, action=action)
-        poor = estimate.uncertainty.estimated[kind] & ~least & (width > 2.0 * np.abs(values[kind]))
+        poor = uncertainty.estimated[kind] & ~least & (width > 2.0 * np.abs(values[kind]))
         if poor.any():
             joints = [name for name, flag in zip(names, poor, strict=True) if flag]
             message = f"{KINDS[kind]} of {', '.join(joints)}: its 95 % interval is wider than twice the value"

@@ -27,8 +27,13 @@ class ActuatorUncertainty:
     index: Integers = field(metadata=rule("kinds", "joints"))
     low: Array = field(repr=False, metadata=rule("kinds", "joints"))
     high: Array = field(repr=False, metadata=rule("kinds", "joints"))
-    between: Array = field(repr=False, metadata=rule("kinds", "joints", least=0.0, nan=True))
-    correlation: Array = field(repr=False, metadata=rule("parameters", "parameters", optional=True, finite=True))
+    between: Array = field(repr=False, metadata=rule("kinds", "joints", finite=True, least=0.0, nan=True))
+    correlation: Array = field(repr=False, metadata=rule("parameters", "parameters", finite=True))
+
+    def __post_init__(self) -> None:
+        """Give an empty correlation, which has no rows in files and messages, two dimensions."""
+        if not self.correlation.size:
+            object.__setattr__(self, "correlation", np.zeros((0, 0)))
 
     @property
     def layout(self) -> ParameterLayout:

@@ -21,6 +21,7 @@ from robot_dyn_id.actuators.draws import draw_actuators
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.actuators import read_actuators, write_actuators
+from robot_dyn_id.kernels.actuators import ARMATURE, DELAY, LIMIT
 
 PLAIN = make_actuator_set()
 
@@ -57,17 +58,27 @@ def changed(**parts):
     return {name: replace(getattr(PLAIN, name), **fields) for name, fields in parts.items()}
 
 
-def renumber(first, second):
-    """The index with another number of one parameter."""
+def renumber(at, number):
+    """The index with another number of some values."""
     index = PLAIN.uncertainty.index.copy()
-    index[index == first] = second
-    return index
+    index[at] = number
+    return {"index": index}
+
+
+FIRST, DELAYS, LAST_DELAY, LIMITS = np.s_[ARMATURE, 0], np.s_[DELAY], np.s_[DELAY, 2], np.s_[[DELAY, LIMIT]]
 
 
 WRONG = {
-    "a number that is left out": (changed(uncertainty={"index": renumber(0, 1)}), "does not number the parameters"),
-    "a number too high": (changed(uncertainty={"index": renumber(6, 2**31 - 1)}), "correlation has shape"),
-    "a negative number": (changed(uncertainty={"index": renumber(0, -2)}), "does not number the parameters"),
+    "a number that is left out": (changed(uncertainty=renumber(FIRST, 1)), "does not number the parameters"),
+    "a number too high": (changed(uncertainty=renumber(DELAYS, 2**31 - 1)), "correlation has shape"),
+    "a negative number": (changed(uncertainty=renumber(FIRST, -2)), "does not number the parameters"),
+    "two kinds": (changed(uncertainty=renumber(LAST_DELAY, 5)), "for values of two kinds"),
+    "an estimate without a value": (
+        changed(uncertainty=renumber(LIMITS, [[-1], [6]])),
+        "numbers a value that is not known",
+    ),
+    "no correlation": (changed(uncertainty={"correlation": np.zeros(0)}), "correlation has shape"),
+    "an interval that is too wide": (changed(uncertainty={"high": np.full((12, 3), 1e300)}), r"1e\+300 is above"),
     "another number of joints": (changed(uncertainty={"low": np.zeros((12, 2))}), "low has shape"),
     "a correlation that is not finite": (changed(uncertainty={"correlation": np.full((7, 7), np.inf)}), "holds inf"),
     "a negative deviation": (changed(uncertainty={"between": np.full((12, 3), -1.0)}), "expected 0 or more"),

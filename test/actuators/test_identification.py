@@ -32,11 +32,8 @@ def found(truth=TRUTH, drives=KNOWN, seeds=(0,), types=(), **options):
 @pytest.mark.slow
 def test_intervals_cover_the_truth_and_simulations_predict_other_motions():
     estimate = found(noise=2e-3)
-    truth = TRUTH.values[estimate.uncertainty.estimated]
-    low, high = (
-        estimate.uncertainty.low[estimate.uncertainty.estimated],
-        estimate.uncertainty.high[estimate.uncertainty.estimated],
-    )
+    mask = estimate.uncertainty.estimated
+    truth, low, high = TRUTH.values[mask], estimate.uncertainty.low[mask], estimate.uncertainty.high[mask]
     assert np.mean((low <= truth) & (truth <= high)) >= 0.8  # 95 % of 15 values, less three deviations
     assert np.all(high[: len(high)] > low)
     errors = validate(MODEL, estimate.actuators, [record(seed=7, duration=6.0, rate=50.0, noise=0.0)])

@@ -96,6 +96,20 @@ def test_recordings_are_identified_at_once(world, urdf, tmp_path):
     check(world, tmp_path / "run", 0.05)
 
 
+@pytest.mark.slow
+def test_bad_actuators_are_written_and_not_published(world, urdf, tmp_path):
+    path = tmp_path / "moved.npz"
+    save(path, record(truth=DAMPED, duration=4.0, rate=50.0, noise=0.3))
+    published = world.heard(ActuatorSetMsg, "identified_actuators", LATCHED)
+    reports = world.heard(IdentificationReport, "identification_report", LATCHED)
+    options = {"urdf": urdf, "data": f"[{path}]", "folder": tmp_path / "run", "model": "actuators", **GAINS}
+    node = world.add(Identifier, *ros_arguments(**options))
+    world.until(lambda: reports and node.end == 1, what="a report, and the exit code of the command line")
+    assert reports[-1].verdict == "bad"
+    assert read_actuators(tmp_path / "run" / "actuators.yaml").judgment.fit_for_simulation == "no"
+    assert not published
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
