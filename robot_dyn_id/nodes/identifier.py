@@ -16,15 +16,14 @@ from robot_dyn_id.action import IdentifyRecordings
 from robot_dyn_id.errors import InputError, InternalError, RobotDynIdError, UsageError
 from robot_dyn_id.files.configuration import read_configuration
 from robot_dyn_id.files.parameters import read_parameters
-from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ActuatorSet as ActuatorSetMsg
 from robot_dyn_id.msg import ExcitationStatus, IdentificationReport, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import (
-    make_actuator_set_message,
     make_identification_report,
+    make_model_message,
     make_parameter_set_message,
 )
 from robot_dyn_id.nodes.messages.joint_state_source import type_parameter
@@ -40,7 +39,7 @@ from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parame
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings.background_writer import BackgroundWriter
 from robot_dyn_id.report.folder import RESULTS
-from robot_dyn_id.workflow.actuators import FILES, ActuatorResult
+from robot_dyn_id.workflow.actuators import FILES
 
 TIMER_PERIOD_S = 0.1
 """Time between two checks of the running identification and of the recording [s]."""
@@ -97,6 +96,11 @@ class IdentifierSettings:
     def results(self) -> tuple[str, ...]:
         """Names of the files of a result."""
         return RESULTS if self.drives is None else FILES
+
+    @property
+    def topic(self) -> str:
+        """Topic of the identified model."""
+        return "identified_parameters" if self.drives is None else "identified_actuators"
 
     @property
     def drives(self) -> PositionGains | None:
@@ -172,9 +176,7 @@ class Identifier(RobotNode):
         settings: IdentifierSettings = self.settings
         configuration, log = read_configuration(settings.config or None), self.get_logger()
         self._folder = make_folder(settings.folder, "runs/identifier-", settings.results)
-        drives = settings.drives is not None
-        self._latched = self.publisher("identified_actuators" if drives else "identified_parameters")
-        self._reports = self.publisher("identification_report")
+        self._latched, self._reports = self.publisher(settings.topic), self.publisher("identification_report")
         self._robot: RobotDescription | None = None
         self.outcome: Outcome | RobotDynIdError | None = None
         self._recording: StreamRecording | None = None
@@ -304,13 +306,11 @@ class Identifier(RobotNode):
             self.internal_errors += 1
             self.internal_error = str(outcome)
         self._reports.publish(self.stamped(make_identification_report(outcome, self._folder)))
-        bad = isinstance(outcome, RobotDynIdError) or outcome.verdict.word == "bad"
-        if isinstance(outcome, Identification) and not bad:
-            self._publish(outcome.parameters)
-        elif isinstance(outcome, ActuatorResult) and not bad:
-            self._latched.publish(self.stamped(make_actuator_set_message(outcome.actuator_set)))
-        elif bad and work.data:  # the exit code is that of the command line
-            self.end = outcome if isinstance(outcome, RobotDynIdError) else 1
+        if isinstance(outcome, RobotDynIdError) or outcome.verdict.word == "bad":
+            if work.data:  # the exit code is that of the command line
+                self.end = outcome if isinstance(outcome, RobotDynIdError) else 1
+        else:
+            self._latched.publish(self.stamped(make_model_message(outcome)))
 
     def diagnosis(self) -> Diagnosis:
         """State of recording and identification."""

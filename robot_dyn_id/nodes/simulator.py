@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -31,7 +32,7 @@ from robot_dyn_id.nodes.runtime.diagnostics import OK, STALE, WARN
 from robot_dyn_id.nodes.runtime.pacing import PacedCall
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface, RobotNode
 from robot_dyn_id.nodes.simulated_controller import ACTION_TYPE, STATE_TYPE, WITHOUT_ACTION, SimulatedController
-from robot_dyn_id.nodes.simulator_settings import PARAMETERS, SimulatorSettings
+from robot_dyn_id.nodes.simulator_settings import ACTUATORS, PARAMETERS, SimulatorSettings
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings.joint_state_frame import JointStateFrame
 from robot_dyn_id.simulation.controllers import make_usable_dynamics
@@ -40,7 +41,7 @@ from robot_dyn_id.simulation.simulated_driver import SimulatedDriver
 from robot_dyn_id.simulation.simulated_robot import EFFORT, POSITION, RealTimePacer, SimulatedRobot
 from robot_dyn_id.simulation.trajectory_controller import SUCCESSFUL, TrajectoryEnd
 
-DESCRIPTION, DRIVES = "robot_description", "identified_actuators"
+DESCRIPTION, MODEL, DRIVES = "robot_description", "identified_parameters", "identified_actuators"
 """Topics that describe a robot."""
 
 BATCH_S = 0.005
@@ -169,9 +170,7 @@ INTERFACES = (
     Interface.publishes("robot_description", String, "URDF, unless it was received on this topic", LATCHED),
     Interface.publishes("/clock", Clock, "Simulated time, if enabled", RELIABLE),
     Interface.subscribes(DESCRIPTION, String, "URDF, if it is not given otherwise", LATCHED),
-    Interface.subscribes(
-        "identified_parameters", ParameterSetMsg, "Identified model, if the parameter model is parameters", LATCHED
-    ),
+    Interface.subscribes(MODEL, ParameterSetMsg, "Identified model, if the parameter model is parameters", LATCHED),
     Interface.subscribes(DRIVES, ActuatorSetMsg, "Identified actuators, if the parameter model is actuators", LATCHED),
     Interface.subscribes(
         "joint_trajectory_controller/joint_trajectory",
@@ -212,6 +211,78 @@ INTERFACES = (
 )
 
 
+@dataclass(frozen=True)
+class KnownRobot:
+    """What is known of the robot before it is simulated.
+
+    Attributes:
+        settings: parameters of the simulator.
+        description: its description; None until it is received.
+        actuators: its identified actuators; None until they are received, or without any.
+        identified: its identified dynamics; None until they are received, or if those of the description are simulated.
+    """
+
+    settings: SimulatorSettings
+    description: RobotDescription | None
+    actuators: ActuatorSet | None
+    identified: Dynamics | None = None
+
+    @classmethod
+    def from_files(cls, settings: SimulatorSettings) -> KnownRobot:
+        """What the files of the parameters describe.
+
+        Raises:
+            RobotDynIdError: a file that cannot be read, or actuators that cannot be simulated.
+        """
+        actuators = settings.read_drives()
+        return cls(settings, RobotDescription.from_file(settings.urdf) if settings.urdf else None, actuators)
+
+    @property
+    def missing(self) -> list[str]:
+        """Topics on which the rest is received."""
+        source = self.settings.model
+        awaited = {
+            MODEL: source == PARAMETERS and self.identified is None,
+            DRIVES: source == ACTUATORS and self.actuators is None,
+            DESCRIPTION: source != PARAMETERS and self.description is None,
+        }
+        return [topic for topic, waits in awaited.items() if waits]
+
+    @property
+    def is_described(self) -> bool:
+        """Whether the description comes from elsewhere than its topic."""
+        return bool(self.settings.urdf) or self.settings.model == PARAMETERS
+
+    def take(self, topic: str, message: Any) -> KnownRobot:
+        """The same with the content of a message.
+
+        Raises:
+            InputError: a model or actuators that cannot be simulated.
+        """
+        if topic == DESCRIPTION:
+            return replace(self, description=RobotDescription(message.data))
+        if topic == DRIVES:
+            return replace(self, actuators=self.settings.choose_drives(ActuatorSet.from_message(message)))
+        try:
+            parameters = ParameterSet.from_message(message)
+            urdf = parameters.robot.urdf if self.description is None else self.description.text
+            names = parameters.robot.joint_names
+            return replace(self, identified=make_usable_dynamics(parameters, urdf, names, needs_mass_matrix=True))
+        except RobotDynIdError as error:  # of the sender, not of this node
+            raise InputError(str(error)) from None
+
+    def make_dynamics(self) -> Dynamics:
+        """Dynamics of the robot, when nothing is missing.
+
+        Raises:
+            RobotDynIdError: see `SimulatorSettings.nominal`.
+        """
+        if self.identified is not None:
+            return self.identified
+        assert self.description is not None
+        return self.settings.nominal(self.description, self.actuators)
+
+
 class Simulator(RobotNode):
     """Simulated robot with its driver, in fixed time steps."""
 
@@ -237,81 +308,46 @@ class Simulator(RobotNode):
         self._robot: SimulatedRobot | None = None
         self._lost = 0
         self._wait = settings.waits
+        self._known = KnownRobot.from_files(settings)
         warm_up()
         if settings.has_drives:
             warm_up_drives()
-        self._known: dict[str, Any] = {}
         self._commands = SimulatorCommands(self, self._end_trajectory)
-        if settings.model == PARAMETERS:
-            self.condition.report(STALE, "waiting for identified_parameters")
-            self.subscription("identified_parameters", self._take_parameters)
-            return
-        if settings.has_drives:
-            self._known[DRIVES] = settings.read_drives()
-        self._known[DESCRIPTION] = RobotDescription.from_file(settings.urdf) if settings.urdf else None
-        for topic in self._missing:
+        for topic in self._known.missing:
             self.subscription(topic, partial(self._take, topic))
-        self._begin_if_known()
+        self._begin_if_complete(self._known)
 
     # --- which robot
 
-    @property
-    def _missing(self) -> list[str]:
-        """Topics that must describe the robot before it can be simulated."""
-        return [topic for topic, value in self._known.items() if value is None]
-
     def _take(self, topic: str, message: Any) -> None:
-        """Take the robot description or the actuators, and begin when both are known."""
-        if self._robot is not None:
-            return
-        before = self._known[topic]
-        try:
-            if topic == DRIVES:
-                self._known[topic] = self.settings.choose_drives(ActuatorSet.from_message(message))
-            else:
-                self._known[topic] = RobotDescription(message.data)
-            self._begin_if_known()
-        except UsageError as error:
-            self.end = error
-        except InputError as error:
-            self._known[topic] = before
-            self.refuse(f"{topic}: {error}")
+        """Take what describes the robot, and begin when all is known."""
+        if self._robot is None:
+            try:
+                known = self._known.take(topic, message)
+                self._begin_if_complete(known)
+                self._known = known
+            except UsageError as error:  # nothing that comes later would make the node's own parameters right
+                self.end = error
+            except InputError as error:
+                self.refuse(f"{topic}: {error}")
 
-    def _begin_if_known(self) -> None:
-        """Begin with the described robot, or report what is missing.
+    def _begin_if_complete(self, known: KnownRobot) -> None:
+        """Begin with a robot, or report what is missing.
 
         Raises:
             RobotDynIdError: wrong parameters, or a robot that cannot be simulated.
         """
-        if self._missing:
-            self.condition.report(STALE, f"waiting for {self._missing[0]}")
-            return
-        dynamics = self.settings.nominal(self._known[DESCRIPTION], self._known.get(DRIVES))
-        self._begin(dynamics, publish=bool(self.settings.urdf))
+        if known.missing:
+            self.condition.report(STALE, f"waiting for {known.missing[0]}")
+        else:
+            self._begin(known.make_dynamics(), known.is_described, known.actuators)
 
-    def _take_parameters(self, message: ParameterSetMsg) -> None:
-        if self._robot is None:
-            try:
-                parameters = ParameterSet.from_message(message)
-                file = self.settings.urdf
-                urdf = RobotDescription.from_file(file).text if file else parameters.robot.urdf
-                dynamics = make_usable_dynamics(parameters, urdf, parameters.robot.joint_names, needs_mass_matrix=True)
-            except RobotDynIdError as error:
-                self.refuse(f"identified_parameters: {error}")
-                return
-            try:
-                self._begin(dynamics, publish=True)
-            except UsageError as error:  # nothing that comes later would make the node's own parameters right
-                self.end = error
-            except InputError as error:
-                self.refuse(f"identified_parameters: {error}")
-
-    def _begin(self, dynamics: Dynamics, publish: bool) -> None:
+    def _begin(self, dynamics: Dynamics, publish: bool, actuators: ActuatorSet | None) -> None:
         """Place the robot, make what each tick needs, and start the timer."""
         model = dynamics.regressor.model
         joints = len(model.joint_names)
         settings, laden = self.settings, self.settings.laden(dynamics)
-        sensors, robot = settings.sensors(model.joint_names), settings.robot(laden, self._known.get(DRIVES))
+        sensors, robot = settings.sensors(model.joint_names), settings.robot(laden, actuators)
         drives, base = settings.drives(model.joint_names), settings.base_sensor(robot)
         self._driver = SimulatedDriver(robot, drives, sensors, self._wait, base)
         if base is not None:

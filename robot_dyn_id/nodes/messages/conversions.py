@@ -53,6 +53,13 @@ def make_actuator_set_message(identified: ActuatorSet) -> ActuatorSetMsg:
     return ActuatorSetMsg(format_version=ACTUATORS_VERSION, **_plain_parts(identified.parts))
 
 
+def make_model_message(found: Identification | ActuatorResult) -> ParameterSetMsg | ActuatorSetMsg:
+    """The message of an identified model; its header is left for the node to fill."""
+    if isinstance(found, ActuatorResult):
+        return make_actuator_set_message(found.actuator_set)
+    return make_parameter_set_message(found.parameters)
+
+
 def _plain_parts(parts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _plain(part) for name, part in parts.items()}
 
