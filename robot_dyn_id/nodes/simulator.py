@@ -213,7 +213,7 @@ INTERFACES = (
 
 @dataclass(frozen=True)
 class KnownRobot:
-    """What is known of the robot before it is simulated.
+    """Knowledge of a robot from files and topics, which is complete before it is simulated.
 
     Attributes:
         settings: parameters of the simulator.
@@ -229,7 +229,7 @@ class KnownRobot:
 
     @classmethod
     def from_files(cls, settings: SimulatorSettings) -> KnownRobot:
-        """What the files of the parameters describe.
+        """Read the files of the parameters.
 
         Raises:
             RobotDynIdError: a file that cannot be read, or actuators that cannot be simulated.
@@ -320,7 +320,7 @@ class Simulator(RobotNode):
     # --- which robot
 
     def _take(self, topic: str, message: Any) -> None:
-        """Take what describes the robot, and begin when all is known."""
+        """Take a message that describes the robot, and begin when nothing is missing."""
         if self._robot is None:
             try:
                 known = self._known.take(topic, message)
