@@ -105,7 +105,7 @@ def mrad(errors):
 
 def at_bounds(estimate):
     """Names of the values that end at a bound."""
-    flat = (estimate.actuators.values == 0.0) & estimate.estimated
+    flat = (estimate.actuators.values == 0.0) & estimate.uncertainty.estimated
     return [
         f"{KINDS[kind]} of {estimate.actuators.joint_names[joint]}"
         for kind, joint in zip(*np.nonzero(flat), strict=True)
@@ -150,7 +150,7 @@ def identify_go2(trained, typed=False):
         agreed = [test.joints[0].split("_")[1] for test in estimate.shared if test.agreed and test.kind == kind]
         if typed and agreed and kind != "delay":
             rows.append((f"types whose {kind} is shared", "", ", ".join(agreed)))
-    half = 0.5 * (estimate.high - estimate.low)
+    half = 0.5 * (estimate.uncertainty.high - estimate.uncertainty.low)
     for kind in (ARMATURE, VISCOUS, COULOMB, DELAY):
         pairs = zip(estimate.actuators.values[kind], half[kind], strict=True)
         values = [f"{a:.4f} +- {b:.4f}" if a else f"< {2.0 * b:.4f}" for a, b in pairs]
@@ -168,10 +168,10 @@ def runs():
         for other in found:
             if one is other:
                 continue
-            mask = one.estimated
+            mask = one.uncertainty.estimated
             own, values = one.actuators.values[mask], other.actuators.values[mask]
-            covered.append((one.low[mask] <= values) & (values <= one.high[mask]))
-            widths = [0.5 * (each.high - each.low)[mask] for each in (one, other)]
+            covered.append((one.uncertainty.low[mask] <= values) & (values <= one.uncertainty.high[mask]))
+            widths = [0.5 * (each.uncertainty.high - each.uncertainty.low)[mask] for each in (one, other)]
             agree.append(np.abs(own - values) <= np.hypot(*widths))
             kinds.append(np.nonzero(mask)[0])
     covered, agree, kinds = (np.concatenate(part) for part in (covered, agree, kinds))
@@ -206,7 +206,7 @@ def z1():
     ends = [
         f"{KINDS[kind]} of {model.joint_names[joint]} at {estimate.actuators.values[kind, joint]:.3f} rad, for "
         f"{estimate.ended[joint]:.1%} of the time"
-        for kind, joint in np.argwhere(estimate.estimated)
+        for kind, joint in np.argwhere(estimate.uncertainty.estimated)
         if kind > LIMIT
     ]
     return [
@@ -330,8 +330,8 @@ def simulated():
             values = truth.values
             if not given:
                 values[6] += values[VISCOUS]
-            mask = estimate.estimated
-            inside = ((estimate.low <= values) & (values <= estimate.high))[mask]
+            spread = estimate.uncertainty
+            inside = ((spread.low <= values) & (values <= spread.high))[spread.estimated]
             covered.append(inside)
             unknown.append(np.isinf(estimate.actuators.limit).mean())
             found = estimate.actuators.values

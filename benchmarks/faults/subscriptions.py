@@ -55,6 +55,7 @@ def nodes(folder: Path) -> dict[str, tuple[Any, dict[str, object]]]:
         "gravity_calibrator": (GravityCalibrator, {"folder": folder / "gravity"}),
         "simulator": (Simulator, {}),
         "simulator of a model": (Simulator, {"model": "parameters"}),
+        "simulator of actuators": (Simulator, {"model": "actuators", "actuator_draw": 1}),
         "excitation_publisher": (ExcitationPublisher, {"feed_forward": "identified_parameters"}),
         "recorder": (Recorder, {"start": False, "folder": folder / "bag", "topics": "[joint_states]"}),
         "identifier": (Identifier, {"folder": folder / "identified"}),
@@ -152,12 +153,15 @@ def _samples() -> list[Any]:
     """Valid messages of the types that nodes make much of; of other types, those of default values are valid."""
     from sensor_msgs.msg import JointState
     from std_msgs.msg import String
+    from support.commanded import make_actuator_set
     from support.model_nodes import identified, message
+
+    from robot_dyn_id.nodes.messages.conversions import make_actuator_set_message
 
     parameters = identified()
     rest = [0.1] * len(parameters.robot.joint_names)
     state = JointState(name=list(parameters.robot.joint_names), position=rest, velocity=rest, effort=rest)
-    return [message(), String(data=parameters.robot.urdf), state]
+    return [message(), make_actuator_set_message(make_actuator_set()), String(data=parameters.robot.urdf), state]
 
 
 def _yaml(value: object) -> str:

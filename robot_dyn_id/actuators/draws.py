@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dyn_id.actuators.identification import ActuatorEstimate
 from robot_dyn_id.actuators.model import ActuatorModel
+from robot_dyn_id.actuators.uncertainty import ActuatorUncertainty
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.bounded_intervals import NORMAL
@@ -14,7 +14,7 @@ from robot_dyn_id.kernels.actuators import KINDS
 
 
 def draw_actuators(
-    estimate: ActuatorEstimate, count: int, rng: np.random.Generator, spread: float = 1.0
+    actuators: ActuatorModel, uncertainty: ActuatorUncertainty, count: int, seed: int, spread: float = 1.0
 ) -> list[ActuatorModel]:
     """Actuators as another recording may find them.
 
@@ -22,25 +22,29 @@ def draw_actuators(
     between recordings in addition; correlated as the estimates are. Values that are not negative are cut off at zero.
 
     Args:
-        estimate: identified actuators.
-        count: number of draws.
-        rng: random generator.
+        actuators: identified actuators.
+        uncertainty: their uncertainty.
+        count: number of draws; the first ones do not depend on it.
+        seed: seed of the draws.
         spread: factor of the standard deviations.
 
     Raises:
-        InputError: an interval is infinite.
+        InputError: an interval is infinite, or no value was estimated.
     """
-    layout, names = estimate.layout, estimate.actuators.joint_names
-    half_width = 0.5 * (estimate.high - estimate.low)
-    wide = np.argwhere(estimate.estimated & ~np.isfinite(half_width))
+    layout, names = uncertainty.layout, actuators.joint_names
+    if not layout.count:
+        raise InputError("no value of the actuators was estimated: there is nothing to draw")
+    half_width = 0.5 * (uncertainty.high - uncertainty.low)
+    wide = np.argwhere(uncertainty.estimated & ~np.isfinite(half_width))
     if len(wide):
         kind, joint = wide[0].tolist()
         raise InputError(
             f"the interval of {KINDS[kind]} of {names[joint]} is infinite: identify from more or longer recordings"
         )
-    variance = layout.read((half_width / NORMAL) ** 2 + np.nan_to_num(estimate.between) ** 2)
-    values, mean = estimate.actuators.values, layout.read(estimate.actuators.values)
-    roots, axes = np.linalg.eigh(estimate.correlation)
+    variance = layout.read((half_width / NORMAL) ** 2 + np.nan_to_num(uncertainty.between) ** 2)
+    values, mean = actuators.values, layout.read(actuators.values)
+    roots, axes = np.linalg.eigh(uncertainty.correlation)
+    rng = np.random.default_rng(seed)
     factor = spread * np.sqrt(variance)[:, None] * axes * np.sqrt(np.maximum(roots, 0.0))
 
     def draw() -> Array:

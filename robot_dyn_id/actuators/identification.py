@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from robot_dyn_id.actuators.spread import (
     solve_scaled,
 )
 from robot_dyn_id.actuators.start import MECHANICAL, find_start
+from robot_dyn_id.actuators.uncertainty import ActuatorUncertainty
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import InputError, UsageError, suggest_known
 from robot_dyn_id.identification.chance import find_critical_ratio
@@ -129,10 +130,7 @@ class ActuatorEstimate:
     Attributes:
         links: the links that were given, or others that predict better.
         actuators: the actuators.
-        layout: parameters that were estimated.
-        low, high: 95 % intervals by kind and joint, shape (12, n); known values have none (NaN).
-        between: standard deviation of the values of single recordings, shape (12, n); NaN with fewer than three.
-        correlation: correlation of the p parameters under white noise of the positions, shape (p, p).
+        uncertainty: their uncertainty.
         errors: RMS of the position errors of the joints in the simulation of the recordings [rad or m], shape (n,).
         tracking: RMS of the distance of the measured from the commanded positions [rad or m], shape (n,).
         limited: share of the time in which each joint is at its effort limit, shape (n,).
@@ -144,11 +142,7 @@ class ActuatorEstimate:
 
     links: Links
     actuators: ActuatorModel
-    layout: ParameterLayout
-    low: Array = field(repr=False)
-    high: Array = field(repr=False)
-    between: Array = field(repr=False)
-    correlation: Array = field(repr=False)
+    uncertainty: ActuatorUncertainty
     errors: Array
     tracking: Array
     limited: Array
@@ -156,11 +150,6 @@ class ActuatorEstimate:
     largest: Array
     shared: tuple[Shared, ...]
     recordings: int
-
-    @property
-    def estimated(self) -> Mask:
-        """Values that were estimated, shape (12, n)."""
-        return np.asarray(self.layout.index >= 0)
 
 
 def identify(
@@ -409,11 +398,13 @@ def _conclude(
     return ActuatorEstimate(
         links,
         fit.actuators,
-        layout,
-        layout.write(none, low),
-        layout.write(none, high),
-        layout.write(none, spread.between),
-        correlate(fit.equations.matrix),
+        ActuatorUncertainty(
+            layout.index,
+            layout.write(none, low),
+            layout.write(none, high),
+            layout.write(none, spread.between),
+            correlate(fit.equations.matrix),
+        ),
         fit.errors,
         np.sqrt(np.mean(np.concatenate([(motion.q - motion.reference) ** 2 for motion in motions]), axis=0)),
         fit.equations.limited,

@@ -218,7 +218,7 @@ def _report_ends(estimate: ActuatorEstimate, limits: Limits | None) -> Iterator[
     described = (unknown, unknown) if limits is None else (limits.lower, limits.upper)
     for side, (stop, reference) in enumerate(CAUSES):
         for kind in (stop, reference):
-            for j in np.flatnonzero(estimate.estimated[kind]).tolist():
+            for j in np.flatnonzero(estimate.uncertainty.estimated[kind]).tolist():
                 limit = float(described[side][j])
                 stated = f"; the robot description states {limit:.4g}" if np.isfinite(limit) else ""
                 position = f"{estimate.actuators.values[kind, j]:.4g} rad or m, for {estimate.ended[j]:.0%} of the time"
@@ -231,12 +231,12 @@ def _report_ends(estimate: ActuatorEstimate, limits: Limits | None) -> Iterator[
 
 
 def _report_poor(estimate: ActuatorEstimate) -> Iterator[Finding]:
-    names, values = estimate.actuators.joint_names, estimate.actuators.values
+    names, values, uncertainty = estimate.actuators.joint_names, estimate.actuators.values, estimate.uncertainty
     for kind, remedy in REMEDIES.items():
         if kind == OFFSET:  # zero is as good a value as any
             continue
-        width, high = estimate.high[kind] - estimate.low[kind], estimate.high[kind]
-        least = estimate.estimated[kind] & (values[kind] == 0.0)
+        width, high = uncertainty.high[kind] - uncertainty.low[kind], uncertainty.high[kind]
+        least = uncertainty.estimated[kind] & (values[kind] == 0.0)
         if least.any():
             joints = [name for name, flag in zip(names, least, strict=True) if flag]
             ends = ", ".join(f"{name} below {high[names.index(name)]:.2g}" for name in joints)
@@ -244,7 +244,7 @@ def _report_poor(estimate: ActuatorEstimate) -> Iterator[Finding]:
             if kind in OF_TYPES:
                 action += ", or let joints of one motor type share it"
             yield ACTUATOR_AT_ZERO.found(f"{KINDS[kind]} is not identifiable: {ends}", joints, action=action)
-        poor = estimate.estimated[kind] & ~least & (width > 2.0 * np.abs(values[kind]))
+        poor = uncertainty.estimated[kind] & ~least & (width > 2.0 * np.abs(values[kind]))
         if poor.any():
             joints = [name for name, flag in zip(names, poor, strict=True) if flag]
             message = f"{KINDS[kind]} of {', '.join(joints)}: its 95 % interval is wider than twice the value"
@@ -253,12 +253,12 @@ def _report_poor(estimate: ActuatorEstimate) -> Iterator[Finding]:
 
 def _report_confounded(estimate: ActuatorEstimate) -> Iterator[Finding]:
     """One finding for all joints in which the same values are hardly separated."""
-    names, index = estimate.actuators.joint_names, estimate.layout.index
+    names, index = estimate.actuators.joint_names, estimate.uncertainty.index
     found: dict[tuple[int, ...], list[str]] = {}
     for j, name in enumerate(names):
         kinds = np.flatnonzero(index[:, j] >= 0)
         own = index[kinds, j]
-        linked = np.abs(estimate.correlation[own[:, None], own]) > CONFOUNDED
+        linked = np.abs(estimate.uncertainty.correlation[own[:, None], own]) > CONFOUNDED
         count, group = connected_components(linked, directed=False)
         for number in range(count):
             members = tuple(kinds[group == number].tolist())
@@ -274,7 +274,7 @@ def _report_confounded(estimate: ActuatorEstimate) -> Iterator[Finding]:
 
 def _report_unknown(estimate: ActuatorEstimate, drives: KnownDrives) -> Iterator[Finding]:
     names = estimate.actuators.joint_names
-    missing = np.isnan(drives.limit) & ~estimate.estimated[LIMIT]
+    missing = np.isnan(drives.limit) & ~estimate.uncertainty.estimated[LIMIT]
     if missing.any():
         joints = [name for name, flag in zip(names, missing, strict=True) if flag]
         largest = ", ".join(f"{name} {estimate.largest[names.index(name)]:.3g}" for name in joints)
@@ -283,7 +283,7 @@ def _report_unknown(estimate: ActuatorEstimate, drives: KnownDrives) -> Iterator
     if scaled:
         message = f"the scale of torques of {', '.join(scaled)} is that of the masses of the robot description"
         yield ACTUATOR_SCALE_OF_LINKS.found(message, scaled)
-    damped = [name for name, known in zip(names, estimate.estimated[VISCOUS], strict=True) if not known]
+    damped = [name for name, known in zip(names, estimate.uncertainty.estimated[VISCOUS], strict=True) if not known]
     if damped:
         yield ACTUATOR_DAMPING_IN_GAIN.found(f"kd of {', '.join(damped)} contains the viscous friction", damped)
     if estimate.recordings < LEAST_RECORDINGS:

@@ -11,6 +11,8 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.kernels.actuators import KINDS, OFFSET, Actuators
+from robot_dyn_id.parameters.robot import MOST_BODIES
+from robot_dyn_id.parameters.rules import rule
 
 NEVER_REACHED = {
     "limit": np.inf,
@@ -48,7 +50,7 @@ class ActuatorModel:
             infinite where none is known.
     """
 
-    joint_names: tuple[str, ...]
+    joint_names: tuple[str, ...] = field(metadata=rule(most=MOST_BODIES, unique=True))
     armature: Array
     viscous: Array
     coulomb: Array
@@ -73,7 +75,7 @@ class ActuatorModel:
             if kind in NEVER_REACHED and values.ndim == 0:
                 values = np.full(len(self.joint_names), float(values))
             if values.shape != (len(self.joint_names),):
-                raise UsageError(f"{kind} has shape {values.shape}, expected one value for each of {self.joint_names}")
+                raise UsageError(f"{kind} has shape {values.shape}, expected {(len(self.joint_names),)}")
             for name, value in zip(self.joint_names, values.tolist(), strict=True):
                 known = np.isfinite(value) or NEVER_REACHED.get(kind) == value
                 if not known or (value < 0.0 and kind not in SIGNED):

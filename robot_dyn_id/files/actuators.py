@@ -3,30 +3,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.actuators.identification import ActuatorEstimate
+from robot_dyn_id.actuators.actuator_set import (
+    BODY_PARAMETERS,
+    FORMAT_REMEDY,
+    FORMAT_VERSION,
+    ActuatedRobot,
+    ActuatorJudgment,
+    ActuatorSet,
+)
 from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
+from robot_dyn_id.actuators.uncertainty import ActuatorUncertainty
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.formats import FileFormat
-from robot_dyn_id.files.values import file_errors, read_value
+from robot_dyn_id.files.values import file_errors, read_dataclass, read_value
 from robot_dyn_id.kernels.actuators import KINDS
-from robot_dyn_id.model.description import hash_description
-from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.text.yaml import Row
 
-FORMAT = FileFormat("actuators", 1, "identify the actuators again with this version of robot_dyn_id")
+FORMAT = FileFormat("actuators", FORMAT_VERSION, FORMAT_REMEDY)
+
+USE = "simulation_under_position_commands"
+"""Use of actuators that files judge."""
 
 COMMENT = """\
 # Actuators of a robot under position commands, in SI units:
 #   effort = saturation(kp (reference(t - delay) - q) - kd dq), each reference held until the next
 #   effort = torque of the links + armature ddq + viscous dq + coulomb sign(dq) + offset
 # interval: 95 %; between: standard deviation of the values of single recordings. Values without interval were given.
+# parameter: row of the correlation of the estimates; values with the same number are equal.
 # Joints are stopped at lower_stop and upper_stop; beyond lower_reference and upper_reference drives follow these.
 # links: m mx my mz Ixx Ixy Iyy Ixz Iyz Izz about the joint frame, where they are not those of the robot description.
 # Limits, stops and ends of references that are missing are not known.
@@ -34,100 +45,75 @@ COMMENT = """\
 
 
 @dataclass(frozen=True)
-class StoredActuators:
-    """Content of the file that simulations need.
+class _Value:
+    """A value of a joint in the file; those with the same number of the parameter are equal."""
 
-    Attributes:
-        urdf_sha256: hash of the robot description, see `hash_description`.
-        gravity: gravity vector in the base frame [m/s^2].
-        held: positions of the joints that did not move [rad or m].
-        actuators: the actuators.
-        links: standard parameters of the bodies, by name; empty: those of the robot description.
-    """
-
-    urdf_sha256: str
-    gravity: tuple[float, ...]
-    held: Mapping[str, float]
-    actuators: ActuatorModel
-    links: Mapping[str, tuple[float, ...]]
-
-    def model(self, urdf: str) -> RobotModel:
-        """Model of the robot that the actuators belong to.
-
-        Args:
-            urdf: text of its URDF.
-
-        Raises:
-            InputError: another robot.
-        """
-        if hash_description(urdf) != self.urdf_sha256:
-            raise InputError(
-                "the actuators were identified with another robot description: give that one, or identify again"
-            )
-        model = RobotModel.from_urdf(urdf, self.actuators.joint_names, self.held, self.gravity)
-        if not self.links:
-            return model
-        bodies = [self.links[name] for name in model.body_names]
-        return replace(model, inertial_parameters=np.array(bodies).ravel())
+    value: float
+    interval: tuple[float, float] = (np.nan, np.nan)
+    between: float = np.nan
+    parameter: int = -1
 
 
-def summarize_actuators(estimate: ActuatorEstimate) -> list[dict[str, Any]]:
+def summarize_actuators(actuators: ActuatorModel, uncertainty: ActuatorUncertainty) -> list[dict[str, Any]]:
     """Values of each joint with their intervals, as keys and values."""
     joints = []
-    for number, name in enumerate(estimate.actuators.joint_names):
+    for number, name in enumerate(actuators.joint_names):
         entry: dict[str, Any] = {"name": name}
         for kind, key in enumerate(KINDS):
-            value = float(estimate.actuators.values[kind, number])
+            value = float(actuators.values[kind, number])
             if not np.isfinite(value):
                 continue
             entry[key] = {"value": value}
-            if estimate.estimated[kind, number]:
-                entry[key]["interval"] = [float(estimate.low[kind, number]), float(estimate.high[kind, number])]
-                if np.isfinite(estimate.between[kind, number]):
-                    entry[key]["between"] = float(estimate.between[kind, number])
+            if uncertainty.estimated[kind, number]:
+                low, high, between = (
+                    float(matrix[kind, number]) for matrix in (uncertainty.low, uncertainty.high, uncertainty.between)
+                )
+                entry[key]["interval"] = [low, high]
+                if np.isfinite(between):
+                    entry[key]["between"] = between
         joints.append(entry)
     return joints
 
 
-def write_actuators(path: str | Path, model: RobotModel, estimate: ActuatorEstimate, **entries: Any) -> dict[str, Any]:
+def summarize_links(robot: ActuatedRobot) -> dict[str, list[float]]:
+    """Standard parameters of the links by name; empty where they are those of the robot description."""
+    bodies = robot.standard_parameters.reshape(-1, BODY_PARAMETERS).tolist()
+    return dict(zip(robot.body_names, bodies, strict=True))
+
+
+def write_actuators(path: str | Path, identified: ActuatorSet, **entries: Any) -> None:
     """Write identified actuators.
 
     Args:
         path: the file.
-        model: the robot.
-        estimate: its actuators.
+        identified: the actuators.
         entries: further entries.
-
-    Returns:
-        The content.
 
     Raises:
         InputError: the file cannot be written.
     """
+    robot, index = identified.robot, identified.uncertainty.index
+    joints = summarize_actuators(identified.actuators, identified.uncertainty)
+    for number, joint in enumerate(joints):
+        for kind, key in enumerate(KINDS):
+            if index[kind, number] >= 0:
+                joint[key] |= {"interval": Row(joint[key]["interval"]), "parameter": int(index[kind, number])}
     content = {
-        "robot_name": model.name,
-        "urdf_sha256": hash_description(model.urdf),
-        "gravity": model.gravity.tolist(),
-        "held": {name: float(value) for name, value in model.held.items()},
-        "joints": summarize_actuators(estimate),
-        **entries,
+        "robot_name": robot.name,
+        "urdf_sha256": robot.urdf_sha256,
+        "gravity": Row(robot.gravity.tolist()),
+        "held": dict(zip(robot.held_joint_names, robot.held_joint_positions.tolist(), strict=True)),
+        "verdict": identified.judgment.verdict,
+        "reasons": list(identified.judgment.reasons),
+        "fit_for": {USE: identified.judgment.fit_for_simulation},
+        "joints": joints,
+        "correlation": [Row(row) for row in identified.uncertainty.correlation.tolist()],
     }
-    joints = [
-        {key: _write_row(value) if isinstance(value, dict) else value for key, value in joint.items()}
-        for joint in content["joints"]
-    ]
-    links = {name: Row(body) for name, body in content.get("links", {}).items()}
-    rows = {"gravity": Row(content["gravity"]), "joints": joints, **({"links": links} if links else {})}
-    FORMAT.write(path, {**content, **rows}, COMMENT)
-    return content
+    links = {name: Row(body) for name, body in summarize_links(robot).items()}
+    FORMAT.write(path, {**content, **({"links": links} if links else {}), **entries}, COMMENT)
 
 
-def _write_row(entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry whose interval is written in one line."""
-    return {key: Row(value) if isinstance(value, list) else value for key, value in entry.items()}
-
-
-def read_actuators(path: str | Path) -> StoredActuators:
+def read_actuators(path: str | Path) -> ActuatorSet:
     """Read identified actuators.
 
     Raises:
@@ -135,34 +121,57 @@ def read_actuators(path: str | Path) -> StoredActuators:
     """
     content = FORMAT.read(path)
     with file_errors(path, InputError):
-        kinds: dict[str, Any] = {
+        hints: dict[str, Any] = {
+            "robot_name": str,
             "urdf_sha256": str,
-            "gravity": tuple[float, ...],
+            "gravity": Array,
             "held": dict[str, float],
-            "joints": tuple[Any, ...],
+            "verdict": str,
+            "reasons": tuple[str, ...],
+            "fit_for": dict[str, str],
+            "joints": tuple[dict[str, Any], ...],
+            "correlation": Array,
         }
-        missing = [key for key in kinds if key not in content]
+        missing = [key for key in hints if key not in content]
         if missing:
             raise InputError(f"{missing[0]} is missing")
-        sha, gravity, held, joints = (read_value(kind, content[key], key) for key, kind in kinds.items())
-        if not joints:
-            raise InputError("joints is empty: it has no actuators")
-        names, values = [], np.zeros((len(KINDS), len(joints)))
-        for number, joint in enumerate(joints):
-            if not isinstance(joint, dict) or not isinstance(joint.get("name"), str):
-                raise InputError(f"joints[{number}] has no name")
-            names.append(joint["name"])
-            for kind, key in enumerate(KINDS):
-                entry = joint.get(key, {})
-                if key in NEVER_REACHED and not entry:
-                    values[kind, number] = NEVER_REACHED[key]
-                    continue
-                if not isinstance(entry, dict) or "value" not in entry:
-                    raise InputError(f"joints[{number}].{key}.value is missing")
-                values[kind, number] = read_value(float, entry["value"], f"joints[{number}].{key}.value")
-        actuators = ActuatorModel.from_values(names, values)
+        name, sha, gravity, held, verdict, reasons, fit_for, joints, correlation = (
+            read_value(hint, content[key], key) for key, hint in hints.items()
+        )
         links = read_value(dict[str, tuple[float, ...]], content.get("links", {}), "links")
-        wrong = [name for name, body in links.items() if len(body) != 10]
-        if wrong:
-            raise InputError(f"links.{wrong[0]} has {len(links[wrong[0]])} numbers, expected 10")
-    return StoredActuators(sha, gravity, held, actuators, links)
+        for body, values in links.items():
+            if len(values) != BODY_PARAMETERS:
+                raise InputError(f"links.{body} has {len(values)} numbers, expected {BODY_PARAMETERS}")
+        if USE not in fit_for:
+            raise InputError(f"fit_for.{USE} is missing")
+        positions, bodies = (np.array(list(each.values()), dtype=np.float64).ravel() for each in (held, links))
+        robot = ActuatedRobot(name, sha, tuple(held), positions, gravity, tuple(links), bodies)
+        actuators, uncertainty = _read_joints(joints, correlation)
+        return ActuatorSet(robot, actuators, uncertainty, ActuatorJudgment(verdict, reasons, fit_for[USE]))
+
+
+def _read_joints(joints: Sequence[dict[str, Any]], correlation: Array) -> tuple[ActuatorModel, ActuatorUncertainty]:
+    """Values and uncertainty of the joints.
+
+    Raises:
+        RobotDynIdError: an entry that is missing or of the wrong type.
+    """
+    shape, names = (len(KINDS), len(joints)), []
+    values, low, high, between = np.zeros(shape), *np.full((3, *shape), np.nan)
+    index = np.full(shape, -1, dtype=np.int64)
+    for number, joint in enumerate(joints):
+        if not isinstance(joint.get("name"), str):
+            raise InputError(f"joints[{number}] has no name")
+        names.append(joint["name"])
+        for kind, key in enumerate(KINDS):
+            place, at = f"joints[{number}].{key}", (kind, number)
+            if key in NEVER_REACHED and key not in joint:
+                values[at] = NEVER_REACHED[key]
+                continue
+            if key not in joint:
+                raise InputError(f"{place} is missing")
+            entry = read_dataclass(_Value, joint[key], place)
+            values[at], between[at] = entry.value, entry.between
+            if entry.parameter >= 0:
+                index[at], (low[at], high[at]) = entry.parameter, entry.interval
+    return ActuatorModel.from_values(names, values), ActuatorUncertainty(index, low, high, between, correlation)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node `identifier`: a live stream of joint states, or recordings, become a latched ParameterSet and a report."""
+"""Node `identifier`: a live stream of joint states, or recordings, become a latched model and a report."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ from robot_dyn_id.action import IdentifyRecordings
 from robot_dyn_id.errors import InputError, InternalError, RobotDynIdError, UsageError
 from robot_dyn_id.files.configuration import read_configuration
 from robot_dyn_id.files.parameters import read_parameters
-from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.msg import ActuatorSet as ActuatorSetMsg
 from robot_dyn_id.msg import ExcitationStatus, IdentificationReport, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.messages.conversions import make_identification_report, make_parameter_set_message
+from robot_dyn_id.nodes.messages.conversions import (
+    make_identification_report,
+    make_model_message,
+    make_parameter_set_message,
+)
 from robot_dyn_id.nodes.messages.joint_state_source import type_parameter
 from robot_dyn_id.nodes.recording.excitation_watch import Event, RecordedExcitations
 from robot_dyn_id.nodes.recording.identification_goals import IdentificationGoals, make_task
@@ -94,6 +98,11 @@ class IdentifierSettings:
         return RESULTS if self.drives is None else FILES
 
     @property
+    def topic(self) -> str:
+        """Topic of the identified model."""
+        return "identified_parameters" if self.drives is None else "identified_actuators"
+
+    @property
     def drives(self) -> PositionGains | None:
         """Known gains of the drives; None if the dynamics are identified.
 
@@ -102,7 +111,7 @@ class IdentifierSettings:
         """
         if self.model == ACTUATORS:
             if self.parameters:
-                raise UsageError("parameters needs model to be dynamics: actuators are not published")
+                raise UsageError("parameters needs model to be dynamics")
             return PositionGains(self.kp, self.kd)
         if self.kp or self.kd:
             raise UsageError("kp and kd need model to be actuators")
@@ -115,6 +124,12 @@ INTERFACES = (
     Interface.subscribes("excitation_status", ExcitationStatus, "Start and end of an excitation", LATCHED),
     Interface.publishes(
         "identified_parameters", ParameterSetMsg, "Identified model; a model with verdict bad is not published", LATCHED
+    ),
+    Interface.publishes(
+        "identified_actuators",
+        ActuatorSetMsg,
+        "Identified actuators, if the parameter model is actuators; not published with verdict bad",
+        LATCHED,
     ),
     Interface.publishes(
         "identifier_recording_status", RecordingStatus, "State of the recording of live joint states", LATCHED
@@ -161,7 +176,7 @@ class Identifier(RobotNode):
         settings: IdentifierSettings = self.settings
         configuration, log = read_configuration(settings.config or None), self.get_logger()
         self._folder = make_folder(settings.folder, "runs/identifier-", settings.results)
-        self._latched, self._reports = self.publisher("identified_parameters"), self.publisher("identification_report")
+        self._latched, self._reports = self.publisher(settings.topic), self.publisher("identification_report")
         self._robot: RobotDescription | None = None
         self.outcome: Outcome | RobotDynIdError | None = None
         self._recording: StreamRecording | None = None
@@ -291,11 +306,11 @@ class Identifier(RobotNode):
             self.internal_errors += 1
             self.internal_error = str(outcome)
         self._reports.publish(self.stamped(make_identification_report(outcome, self._folder)))
-        bad = isinstance(outcome, RobotDynIdError) or outcome.verdict.word == "bad"
-        if isinstance(outcome, Identification) and not bad:
-            self._publish(outcome.parameters)
-        elif bad and work.data:  # the exit code is that of the command line
-            self.end = outcome if isinstance(outcome, RobotDynIdError) else 1
+        if isinstance(outcome, RobotDynIdError) or outcome.verdict.word == "bad":
+            if work.data:  # the exit code is that of the command line
+                self.end = outcome if isinstance(outcome, RobotDynIdError) else 1
+        else:
+            self._latched.publish(self.stamped(make_model_message(outcome)))
 
     def diagnosis(self) -> Diagnosis:
         """State of recording and identification."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,19 +18,21 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dyn_id.actuators.actuator_set import ActuatorSet
 from robot_dyn_id.actuators.drives import warm_up as warm_up_drives
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.model.urdf import RobotDescription, find_root_link
+from robot_dyn_id.msg import ActuatorSet as ActuatorSetMsg
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import read_trajectory_points
 from robot_dyn_id.nodes.runtime.diagnostics import OK, STALE, WARN
 from robot_dyn_id.nodes.runtime.pacing import PacedCall
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface, RobotNode
 from robot_dyn_id.nodes.simulated_controller import ACTION_TYPE, STATE_TYPE, WITHOUT_ACTION, SimulatedController
-from robot_dyn_id.nodes.simulator_settings import PARAMETERS, SimulatorSettings
+from robot_dyn_id.nodes.simulator_settings import ACTUATORS, PARAMETERS, SimulatorSettings
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings.joint_state_frame import JointStateFrame
 from robot_dyn_id.simulation.controllers import make_usable_dynamics
@@ -36,6 +40,9 @@ from robot_dyn_id.simulation.plant import warm_up
 from robot_dyn_id.simulation.simulated_driver import SimulatedDriver
 from robot_dyn_id.simulation.simulated_robot import EFFORT, POSITION, RealTimePacer, SimulatedRobot
 from robot_dyn_id.simulation.trajectory_controller import SUCCESSFUL, TrajectoryEnd
+
+DESCRIPTION, MODEL, DRIVES = "robot_description", "identified_parameters", "identified_actuators"
+"""Topics that describe a robot."""
 
 BATCH_S = 0.005
 """Time that ticks take in a row, as fast as possible, before messages are looked at [s]."""
@@ -67,7 +74,7 @@ class SimulatorCommands:
         node.create_subscription(JointTrajectory, topic, self._labeled("joint trajectory", self._follow), RELIABLE)
         node.subscription("effort_command", self._labeled("effort command", self._take_effort))
         node.subscription("applied_wrench", self._labeled("applied wrench", self._apply))
-        if self._settings.actuators:
+        if self._settings.has_drives:
             node.subscription("position_command", self._labeled("position command", self._take_position))
         if self._settings.payload:
             node.service("~/carry_payload", self._carry)
@@ -162,10 +169,9 @@ INTERFACES = (
     ),
     Interface.publishes("robot_description", String, "URDF, unless it was received on this topic", LATCHED),
     Interface.publishes("/clock", Clock, "Simulated time, if enabled", RELIABLE),
-    Interface.subscribes("robot_description", String, "URDF, if it is not given otherwise", LATCHED),
-    Interface.subscribes(
-        "identified_parameters", ParameterSetMsg, "Identified model, if the parameter model is parameters", LATCHED
-    ),
+    Interface.subscribes(DESCRIPTION, String, "URDF, if it is not given otherwise", LATCHED),
+    Interface.subscribes(MODEL, ParameterSetMsg, "Identified model, if the parameter model is parameters", LATCHED),
+    Interface.subscribes(DRIVES, ActuatorSetMsg, "Identified actuators, if the parameter model is actuators", LATCHED),
     Interface.subscribes(
         "joint_trajectory_controller/joint_trajectory",
         JointTrajectory,
@@ -187,8 +193,7 @@ INTERFACES = (
     Interface.subscribes(
         "position_command",
         Float64MultiArray,
-        "Positions that the drives of the parameter actuators follow until the next ones, as those of "
-        "forward_command_controller",
+        "Positions that identified actuators follow until the next ones, as those of forward_command_controller",
         SENSOR,
     ),
     Interface.subscribes(
@@ -204,6 +209,78 @@ INTERFACES = (
         "Take up the body of the parameter payload (true), or drop it (false); offered if there is one",
     ),
 )
+
+
+@dataclass(frozen=True)
+class KnownRobot:
+    """Knowledge of a robot from files and topics, which is complete before it is simulated.
+
+    Attributes:
+        settings: parameters of the simulator.
+        description: its description; None until it is received.
+        actuators: its identified actuators; None until they are received, or without any.
+        identified: its identified dynamics; None until they are received, or if those of the description are simulated.
+    """
+
+    settings: SimulatorSettings
+    description: RobotDescription | None
+    actuators: ActuatorSet | None
+    identified: Dynamics | None = None
+
+    @classmethod
+    def from_files(cls, settings: SimulatorSettings) -> KnownRobot:
+        """Read the files of the parameters.
+
+        Raises:
+            RobotDynIdError: a file that cannot be read, or actuators that cannot be simulated.
+        """
+        actuators = settings.read_drives()
+        return cls(settings, RobotDescription.from_file(settings.urdf) if settings.urdf else None, actuators)
+
+    @property
+    def missing(self) -> list[str]:
+        """Topics on which the rest is received."""
+        source = self.settings.model
+        awaited = {
+            MODEL: source == PARAMETERS and self.identified is None,
+            DRIVES: source == ACTUATORS and self.actuators is None,
+            DESCRIPTION: source != PARAMETERS and self.description is None,
+        }
+        return [topic for topic, waits in awaited.items() if waits]
+
+    @property
+    def is_described(self) -> bool:
+        """Whether the description comes from elsewhere than its topic."""
+        return bool(self.settings.urdf) or self.settings.model == PARAMETERS
+
+    def take(self, topic: str, message: Any) -> KnownRobot:
+        """The same with the content of a message.
+
+        Raises:
+            InputError: a model or actuators that cannot be simulated.
+        """
+        if topic == DESCRIPTION:
+            return replace(self, description=RobotDescription(message.data))
+        if topic == DRIVES:
+            return replace(self, actuators=self.settings.choose_drives(ActuatorSet.from_message(message)))
+        try:
+            parameters = ParameterSet.from_message(message)
+            urdf = parameters.robot.urdf if self.description is None else self.description.text
+            names = parameters.robot.joint_names
+            return replace(self, identified=make_usable_dynamics(parameters, urdf, names, needs_mass_matrix=True))
+        except RobotDynIdError as error:  # of the sender, not of this node
+            raise InputError(str(error)) from None
+
+    def make_dynamics(self) -> Dynamics:
+        """Dynamics of the robot, when nothing is missing.
+
+        Raises:
+            RobotDynIdError: see `SimulatorSettings.nominal`.
+        """
+        if self.identified is not None:
+            return self.identified
+        assert self.description is not None
+        return self.settings.nominal(self.description, self.actuators)
 
 
 class Simulator(RobotNode):
@@ -231,53 +308,46 @@ class Simulator(RobotNode):
         self._robot: SimulatedRobot | None = None
         self._lost = 0
         self._wait = settings.waits
+        self._known = KnownRobot.from_files(settings)
         warm_up()
-        if settings.stored_actuators is not None:  # read before a robot is described
+        if settings.has_drives:
             warm_up_drives()
         self._commands = SimulatorCommands(self, self._end_trajectory)
-        if settings.model == PARAMETERS:
-            self.condition.report(STALE, "waiting for identified_parameters")
-            self.subscription("identified_parameters", self._take_parameters)
-        elif settings.urdf:
-            self._begin(settings.nominal(RobotDescription.from_file(settings.urdf)), publish=True)
-        else:
-            self.condition.report(STALE, "waiting for robot_description")
-            self.subscription("robot_description", self._take_description)
+        for topic in self._known.missing:
+            self.subscription(topic, partial(self._take, topic))
+        self._begin_if_complete(self._known)
 
     # --- which robot
 
-    def _take_description(self, message: Any) -> None:
+    def _take(self, topic: str, message: Any) -> None:
+        """Take a message that describes the robot, and begin when nothing is missing."""
         if self._robot is None:
             try:
-                self._begin(self.settings.nominal(RobotDescription(message.data)), publish=False)
-            except UsageError as error:
-                self.end = error
-            except InputError as error:
-                self.refuse(f"robot_description: {error}")
-
-    def _take_parameters(self, message: ParameterSetMsg) -> None:
-        if self._robot is None:
-            try:
-                parameters = ParameterSet.from_message(message)
-                file = self.settings.urdf
-                urdf = RobotDescription.from_file(file).text if file else parameters.robot.urdf
-                dynamics = make_usable_dynamics(parameters, urdf, parameters.robot.joint_names, needs_mass_matrix=True)
-            except RobotDynIdError as error:
-                self.refuse(f"identified_parameters: {error}")
-                return
-            try:
-                self._begin(dynamics, publish=True)
+                known = self._known.take(topic, message)
+                self._begin_if_complete(known)
+                self._known = known
             except UsageError as error:  # nothing that comes later would make the node's own parameters right
                 self.end = error
             except InputError as error:
-                self.refuse(f"identified_parameters: {error}")
+                self.refuse(f"{topic}: {error}")
 
-    def _begin(self, dynamics: Dynamics, publish: bool) -> None:
+    def _begin_if_complete(self, known: KnownRobot) -> None:
+        """Begin with a robot, or report what is missing.
+
+        Raises:
+            RobotDynIdError: wrong parameters, or a robot that cannot be simulated.
+        """
+        if known.missing:
+            self.condition.report(STALE, f"waiting for {known.missing[0]}")
+        else:
+            self._begin(known.make_dynamics(), known.is_described, known.actuators)
+
+    def _begin(self, dynamics: Dynamics, publish: bool, actuators: ActuatorSet | None) -> None:
         """Place the robot, make what each tick needs, and start the timer."""
         model = dynamics.regressor.model
         joints = len(model.joint_names)
         settings, laden = self.settings, self.settings.laden(dynamics)
-        sensors, robot = settings.sensors(model.joint_names), settings.robot(laden)
+        sensors, robot = settings.sensors(model.joint_names), settings.robot(laden, actuators)
         drives, base = settings.drives(model.joint_names), settings.base_sensor(robot)
         self._driver = SimulatedDriver(robot, drives, sensors, self._wait, base)
         if base is not None:

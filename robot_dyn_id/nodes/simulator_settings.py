@@ -6,15 +6,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 
 import numpy as np
 
+from robot_dyn_id.actuators.actuator_set import ActuatorSet
+from robot_dyn_id.actuators.draws import draw_actuators
 from robot_dyn_id.actuators.drives import CommandedDrives
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.execution.latency import Latency
-from robot_dyn_id.files.actuators import StoredActuators, read_actuators
+from robot_dyn_id.files.actuators import read_actuators
 from robot_dyn_id.files.payload import read_payload
 from robot_dyn_id.files.term_values import read_term_values
 from robot_dyn_id.loads.payload import check_carrier, transform_parameters
@@ -44,9 +45,10 @@ from robot_dyn_id.simulation.trajectory_controller import STOPPED_VELOCITY_TOLER
 BODY_PARAMETERS = 10
 """Inertial parameters of a body: mass, first moments and inertia."""
 
-URDF, PARAMETERS = "urdf", "parameters"
-MODELS = (URDF, PARAMETERS)
-"""Sources of the dynamics: the URDF with the friction of the settings, or an identified parameter set."""
+URDF, PARAMETERS, ACTUATORS = "urdf", "parameters", "actuators"
+MODELS = (URDF, PARAMETERS, ACTUATORS)
+"""Sources of the dynamics: the URDF with the friction of the settings, an identified parameter set, or the URDF with
+identified actuators that are received."""
 
 WITHOUT_ACTUATORS = (
     *("joints", "gravity", "viscous", "coulomb", "terms", "temperature", "bandwidth", "robot_compensates"),
@@ -62,7 +64,8 @@ class SimulatorSettings:
     urdf: str = path_parameter("", "URDF or xacro file of the robot; empty: from robot_description or the parameters")
     model: str = ros_parameter(
         "urdf",
-        "Source of the dynamics: urdf (with the friction of these parameters) or parameters (identified_parameters)",
+        "Source of the dynamics: urdf (with the friction of these parameters), parameters (identified_parameters), or "
+        "actuators (the URDF with identified_actuators)",
         choices=MODELS,
     )
     joints: tuple[str, ...] = ros_parameter((), "Moving joints, the others are locked; empty: all")
@@ -101,7 +104,13 @@ class SimulatorSettings:
     actuators: str = path_parameter(
         "",
         "File actuators.yaml of robot-dyn-id actuators: drives that follow commanded positions with these gains, "
-        "delays, friction and ends, and with these links; empty: none",
+        "delays, friction and ends, and with these links; empty: none, or received if model is actuators",
+    )
+    actuator_draw: int = ros_parameter(
+        0,
+        "Seed of actuators that are drawn from the uncertainty of the identified ones, as the first of "
+        "CommandedSimulation; 0: the identified ones",
+        minimum=0,
     )
     payload: str = path_parameter(
         "",
@@ -191,7 +200,7 @@ class SimulatorSettings:
     base_wrench: bool = ros_parameter(
         False,
         "Publish the wrench that the robot exerts on a 6-axis sensor under its base, with each joint state; needs "
-        "model to be urdf",
+        "model to be urdf or actuators",
     )
     base_wrench_noise: tuple[float, ...] = ros_parameter(
         (), "Standard deviations of its forces [N] and moments [N m], two values; empty: 0", "", 0.0
@@ -235,39 +244,62 @@ class SimulatorSettings:
             raise UsageError("real_time_factor needs clock to be true: other nodes need the simulated time")
         return self.real_time_factor
 
-    @cached_property
-    def stored_actuators(self) -> StoredActuators | None:
-        """Identified actuators; None without a file.
+    @property
+    def has_drives(self) -> bool:
+        """Whether identified actuators move the robot.
 
         Raises:
-            InputError: the file cannot be read, or has no actuators.
-            UsageError: parameters that contradict it.
+            UsageError: parameters that contradict them.
         """
-        if not self.actuators:
-            return None
-        if self.model != URDF or self.control != POSITION:
-            raise UsageError(
-                "actuators need model to be urdf and control to be position: their drives follow positions"
-            )
+        if not self.actuators and self.model != ACTUATORS:
+            if self.actuator_draw:
+                raise UsageError("actuator_draw needs actuators, or model to be actuators")
+            return False
+        if self.actuators and self.model != URDF:
+            raise UsageError("actuators need model to be urdf: they are read, not received")
+        if self.control != POSITION:
+            raise UsageError("actuators need control to be position: their drives follow positions")
         defaults = {field.name: field.default for field in fields(self)}
         given = [name for name in WITHOUT_ACTUATORS if getattr(self, name) != defaults[name]]
         if given:
-            raise UsageError(f"{given[0]} and actuators are both given: {self.actuators} determines it; leave out one")
-        return read_actuators(self.actuators)
+            raise UsageError(f"{given[0]} and actuators are both given: the actuators determine it; leave out one")
+        return True
 
-    def _make_model(self, robot: RobotDescription) -> RobotModel:
-        if self.stored_actuators is None:
-            return RobotModel.from_description(robot, self.joints or None, gravity=self.gravity)
-        return self.stored_actuators.model(robot.text)
+    def read_drives(self) -> ActuatorSet | None:
+        """Identified actuators of the file that are simulated; None without a file.
 
-    def nominal(self, robot: RobotDescription) -> Dynamics:
+        Raises:
+            RobotDynIdError: the file cannot be read, or see `choose_drives`.
+        """
+        return self.choose_drives(read_actuators(self.actuators)) if self.actuators else None
+
+    def choose_drives(self, identified: ActuatorSet) -> ActuatorSet:
+        """Actuators that are simulated: the identified ones, or drawn ones.
+
+        Raises:
+            InputError: they are not fit for simulation, or an interval is infinite.
+        """
+        identified.refuse_unfit()
+        if not self.actuator_draw:
+            return identified
+        (drawn,) = draw_actuators(identified.actuators, identified.uncertainty, 1, self.actuator_draw)
+        return replace(identified, actuators=drawn)
+
+    def nominal(self, robot: RobotDescription, actuators: ActuatorSet | None = None) -> Dynamics:
         """Dynamics of a URDF with the friction of the settings; with actuators, of their links alone.
+
+        Args:
+            robot: the robot.
+            actuators: actuators that move it; None: efforts do.
 
         Raises:
             RobotDynIdError: a URDF or a file of terms or actuators that cannot be read, actuators of another robot,
                 unknown joints, another number of values, or friction both in the settings and in the file.
         """
-        model = self._make_model(robot)
+        if actuators is None:
+            model = RobotModel.from_description(robot, self.joints or None, gravity=self.gravity)
+        else:
+            model = actuators.model(robot.text)
         viscous, coulomb = (make_joint_array(getattr(self, n), model.joint_names, n) for n in ("viscous", "coulomb"))
         further = read_term_values(self.terms, model) if self.terms else ()
         for name, given in (("viscous", viscous), ("coulomb", coulomb)):
@@ -310,15 +342,21 @@ class SimulatorSettings:
         """Dynamics at the temperature of the settings."""
         return dynamics.at_temperature(self.temperature) if self.temperature else dynamics
 
-    def robot(self, dynamics: Dynamics) -> SimulatedRobot:
+    def robot(self, dynamics: Dynamics, actuators: ActuatorSet | None = None) -> SimulatedRobot:
         """Simulated robot at its initial position.
+
+        Args:
+            dynamics: its dynamics.
+            actuators: actuators that move it; None: efforts do.
 
         Raises:
             RobotDynIdError: positions for another number of joints, dynamics that cannot be simulated, or a driver that
                 adds torques to effort commands though it takes none.
         """
-        if self.mass_factors and self.model != URDF:
-            raise UsageError("mass_factors need model to be urdf: identified parameters are simulated as they are")
+        if self.mass_factors and self.model == PARAMETERS:
+            raise UsageError(
+                "mass_factors need model to be urdf or actuators: identified parameters are simulated as they are"
+            )
         if self.robot_compensates and self.control == POSITION and not self.proportional_gains:
             raise UsageError(
                 "robot_compensates needs control to be effort or either, or proportional_gains: positions are followed "
@@ -330,7 +368,6 @@ class SimulatorSettings:
         start = make_joint_array(self.initial_position, model.joint_names, "initial_position")
         if not self.initial_position:
             start = np.clip(start, limits.lower, limits.upper)
-        stored = self.stored_actuators
         actuation = Actuation(
             self.control,
             self.limit_effort,
@@ -340,7 +377,7 @@ class SimulatorSettings:
             self.robot_compensates,
             self._gains(model.joint_names),
             self._tolerances(model.joint_names),
-            None if stored is None else CommandedDrives(stored.actuators.select(model.joint_names), (), start),
+            None if actuators is None else CommandedDrives(actuators.actuators.select(model.joint_names), (), start),
         )
         return SimulatedRobot(dynamics, start, 1.0 / self.rate, actuation)
 
@@ -380,9 +417,9 @@ class SimulatorSettings:
         """
         if not self.base_wrench:
             return None
-        if self.model != URDF:
+        if self.model == PARAMETERS:
             raise UsageError(
-                "base_wrench needs model to be urdf: identified parameters determine torques, not this wrench"
+                "base_wrench needs model to be urdf or actuators: identified parameters determine torques alone"
             )
         if len(self.base_wrench_noise) not in (0, 2):
             raise UsageError(f"base_wrench_noise has {len(self.base_wrench_noise)} values, expected 2")

@@ -16,19 +16,11 @@ from robot_dyn_id.parameters.base import BaseEstimate, BaseParameters
 from robot_dyn_id.parameters.bodies import BodyParameters, TermParameters
 from robot_dyn_id.parameters.effort import GAIN_REMEDY, Effort, SignalProcessing, describe_unknown_gains
 from robot_dyn_id.parameters.judgment import Judgment
-from robot_dyn_id.parameters.message import read_part
+from robot_dyn_id.parameters.message import check_version, read_part
 from robot_dyn_id.parameters.provenance import Provenance
 from robot_dyn_id.parameters.ranges import Ranges, ResidualProfile
 from robot_dyn_id.parameters.robot import IdentifiedRobot
-from robot_dyn_id.parameters.rules import (
-    AGREEMENT,
-    check_lengths,
-    check_numbers,
-    check_shape,
-    check_texts,
-    list_rules,
-    refused,
-)
+from robot_dyn_id.parameters.rules import AGREEMENT, PARAMETER_SET, check_fields, refused
 from robot_dyn_id.parameters.units import DRIVE_UNITS, name_drive_unit
 
 PARAMETERS_FILE = "parameters.yaml"
@@ -95,17 +87,9 @@ class ParameterSet:
         """
         for name, part in self.parts.items():
             object.__setattr__(self, name, _frozen(part))
-        listed = [each for name, part in self.parts.items() for each in list_rules(part, name)]
-        for each in listed:
-            check_lengths(*each)
         if not (self.robot.joint_names and self.base.names):
             raise refused(f"{'base.names' if self.robot.joint_names else 'robot.joint_names'} is empty")
-        sizes = self.sizes
-        for each in listed:
-            check_shape(*each, sizes)
-        for check in (check_texts, check_numbers):
-            for each in listed:
-                check(*each)
+        check_fields(PARAMETER_SET, self.parts, self.sizes)
         for part in _list_parts(self):
             if hasattr(part, "check"):
                 part.check()
@@ -133,7 +117,7 @@ class ParameterSet:
         rows = {"covariance": base, "mapping": base, "speeds": joints, "deviations": joints}
         hints = get_type_hints(cls)
         names = [item.name for item in fields(cls) if item.name != "term_classes"]
-        return cls(**{name: read_part(hints[name], getattr(message, name), rows) for name in names})
+        return cls(**{name: read_part(PARAMETER_SET, hints[name], getattr(message, name), rows) for name in names})
 
     @property
     def parts(self) -> Mapping[str, Any]:
@@ -240,9 +224,4 @@ def check_format_version(version: int) -> None:
     Raises:
         InputError: the version, and what to do.
     """
-    if version != FORMAT_VERSION:
-        found = "format_version is missing" if version == 0 else f"format_version is {version}"
-        raise InputError(
-            f"parameter set: {found}, this version of robot_dyn_id reads {FORMAT_VERSION}: {FORMAT_REMEDY}",
-            FORMAT_REMEDY,
-        )
+    check_version(PARAMETER_SET, version, FORMAT_VERSION, FORMAT_REMEDY)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of the fields of a parameter set: sizes, bounds and words, next to each field, for readers in any language."""
+"""Rules of the fields of a set of parts: sizes, bounds and words, next to each field, for readers in any language."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ LONGEST_LINE = 4096
 
 AGREEMENT = 1e-6
 """Relative difference within which fields that express the same quantity agree. Identification meets 1e-10."""
+
+PARAMETER_SET = "parameter set"
+"""Beginning of messages about a parameter set."""
 
 UNKNOWN = "unknown"
 """Word of fields that nothing has determined."""
@@ -62,10 +65,10 @@ def rule(*shape: str, **bounds: Any) -> dict[str, FieldRule]:
 
 def refused(what: str) -> InputError:
     """Refusal of a parameter set."""
-    return InputError(f"parameter set: {what}")
+    return InputError(f"{PARAMETER_SET}: {what}")
 
 
-def list_rules(part: Any, name: str) -> Iterator[tuple[str, FieldRule, Any]]:
+def _list_rules(part: Any, name: str) -> Iterator[tuple[str, FieldRule, Any]]:
     """List dotted name, rule and value of each field of a part, and of the parts within it."""
     for item in fields(part):
         value, path = getattr(part, item.name), f"{name}.{item.name}"
@@ -73,42 +76,63 @@ def list_rules(part: Any, name: str) -> Iterator[tuple[str, FieldRule, Any]]:
             yield path, item.metadata["rule"], value
         for inner in value if isinstance(value, tuple) else (value,):
             if is_dataclass(inner):
-                yield from list_rules(inner, path)
+                yield from _list_rules(inner, path)
 
 
-def check_lengths(name: str, rule: FieldRule, value: Any) -> None:
+def check_fields(what: str, parts: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
+    """Check every field of the parts of a set by its rule.
+
+    Args:
+        what: kind of the set, for messages.
+        parts: parts by name.
+        sizes: sizes that the rules name.
+
+    Raises:
+        InputError: a field that is too long, has the wrong length or holds a value that no identification writes.
+    """
+    listed = [each for name, part in parts.items() for each in _list_rules(part, f"{what}: {name}")]
+    for each in listed:
+        _check_length(*each)
+    for each in listed:
+        _check_shape(*each, sizes)
+    for check in (_check_texts, _check_numbers):
+        for each in listed:
+            check(*each)
+
+
+def _check_length(name: str, rule: FieldRule, value: Any) -> None:
     """Refuse a list that is too long."""
     if rule.most and len(value) > rule.most:
-        raise refused(f"{name} has {len(value)} entries, at most {rule.most} are read")
+        raise InputError(f"{name} has {len(value)} entries, at most {rule.most} are read")
 
 
-def check_shape(name: str, rule: FieldRule, value: Any, sizes: Mapping[str, int]) -> None:
+def _check_shape(name: str, rule: FieldRule, value: Any, sizes: Mapping[str, int]) -> None:
     """Refuse a field whose lengths do not fit the others."""
     if rule.shape and not (rule.optional and np.shape(value) == (0,)):
         expected = tuple(sizes[size] for size in rule.shape)
         if np.shape(value) != expected:
-            raise refused(f"{name} has shape {np.shape(value)}, expected {expected}")
+            raise InputError(f"{name} has shape {np.shape(value)}, expected {expected}")
 
 
-def check_texts(name: str, rule: FieldRule, value: Any) -> None:
+def _check_texts(name: str, rule: FieldRule, value: Any) -> None:
     """Refuse texts that no identification writes."""
     texts = (value,) if isinstance(value, str) else value if isinstance(value, tuple) and rule.longest else ()
     for text in texts if rule.longest else ():
         if make_storable(text, rule.longest) != text:
-            raise refused(f"{name} holds a text that is not one printable line of {rule.longest} characters")
+            raise InputError(f"{name} holds a text that is not one printable line of {rule.longest} characters")
         if rule.words and text not in rule.words:
-            raise refused(f"{name} is {text[:40]!r}, expected one of {', '.join(rule.words)}")
+            raise InputError(f"{name} is {text[:40]!r}, expected one of {', '.join(rule.words)}")
     if rule.unique and len(set(texts)) < len(texts):
-        raise refused(f"{name} has {next(text for text in texts if texts.count(text) > 1)} twice")
+        raise InputError(f"{name} has {next(text for text in texts if texts.count(text) > 1)} twice")
 
 
-def check_numbers(name: str, rule: FieldRule, value: Any) -> None:
+def _check_numbers(name: str, rule: FieldRule, value: Any) -> None:
     """Refuse numbers that no identification writes."""
     if not isinstance(value, float | int | np.ndarray):
         return
     numbers = np.ravel(value)
     known = numbers[~np.isnan(numbers)] if rule.nan else numbers
     if rule.finite and len(bad := known[~(np.abs(known) <= LARGEST)]):
-        raise refused(f"{name} holds {bad[0]}, expected finite numbers of magnitudes up to {LARGEST:g}")
+        raise InputError(f"{name} holds {bad[0]}, expected finite numbers of magnitudes up to {LARGEST:g}")
     if rule.least > -np.inf and len(bad := known[~(known >= rule.least)]):
-        raise refused(f"{name} holds {bad[0]}, expected {rule.least:g} or more")
+        raise InputError(f"{name} holds {bad[0]}, expected {rule.least:g} or more")

@@ -5,26 +5,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from robot_dyn_id.actuators.actuator_set import ActuatorJudgment, ActuatorSet
 from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives, identify
-from robot_dyn_id.actuators.judgment import USE, judge
+from robot_dyn_id.actuators.judgment import USE as SIMULATION
+from robot_dyn_id.actuators.judgment import judge
 from robot_dyn_id.actuators.model import SIGNED, ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion, read_motions
 from robot_dyn_id.actuators.validation import RolloutErrors, validate
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.errors import UsageError, suggest_known
+from robot_dyn_id.errors import UsageError, make_storable, suggest_known
 from robot_dyn_id.export.actuators import make_friction_urdf, make_isaac_lab, make_position_mjcf, make_position_sdf
-from robot_dyn_id.files.actuators import summarize_actuators, write_actuators
+from robot_dyn_id.files.actuators import USE, summarize_actuators, summarize_links, write_actuators
 from robot_dyn_id.findings import Finding, summarize_findings
 from robot_dyn_id.identification.validation.verdict import Verdict
 from robot_dyn_id.kernels.actuators import KINDS
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import LONGEST_LINE
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.text.files import write_atomically
@@ -122,8 +126,15 @@ class ActuatorResult:
     @property
     def fit_for_simulation(self) -> str:
         """Whether simulations under position commands can use the actuators: `yes`, `limited` or `no`."""
-        answers = [one.definition.lowered(USE, one.severity) for one in self.findings]
+        answers = [one.definition.lowered(SIMULATION, one.severity) for one in self.findings]
         return max(answers, key=ANSWERS.index, default=ANSWERS[0])
+
+    @cached_property
+    def actuator_set(self) -> ActuatorSet:
+        """The actuators with all that simulations need, as files and messages have them."""
+        reasons = tuple(make_storable(reason, LONGEST_LINE) for reason in self.verdict.reasons)
+        judgment = ActuatorJudgment(self.verdict.word, reasons, self.fit_for_simulation)
+        return ActuatorSet.from_estimate(self.estimate, judgment)
 
     def save(self, folder: str | Path) -> dict[str, Any]:
         """Write `actuators.yaml`, and what MuJoCo, Isaac Lab, Gazebo and readers of URDF take of it.
@@ -139,8 +150,7 @@ class ActuatorResult:
         """
         folder = make_output_folder(folder)
         summary = self.summarize()
-        written = {key: value for key, value in summary.items() if key not in ("joints", "robot_name")}
-        write_actuators(folder / FILE, self.model, self.estimate, **written)
+        write_actuators(folder / FILE, self.actuator_set, **self._summarize_origin())
         write_atomically(folder / MJCF_FILE, make_position_mjcf(self.model, self.actuators))
         write_atomically(folder / ISAAC_LAB_FILE, make_isaac_lab(self.actuators))
         urdf = make_friction_urdf(self.model, self.actuators, links=self.estimate.links.gain > 0.0)
@@ -151,20 +161,27 @@ class ActuatorResult:
 
     def summarize(self) -> dict[str, Any]:
         """Result as keys and values, in SI units."""
-        verdict = self.verdict
-        joints = summarize_actuators(self.estimate)
+        verdict, links = self.verdict, summarize_links(self.actuator_set.robot)
+        joints = summarize_actuators(self.actuators, self.estimate.uncertainty)
         for number, joint in enumerate(joints):
             joint["bias"] = _finite(self.actuators.bias[number])
             joint["bandwidth_hz"] = _finite(self.bandwidth[number])
             joint["rms_error"] = float(self.estimate.errors[number])
             joint["share_at_limit"] = float(self.estimate.limited[number])
             joint["share_at_end"] = float(self.estimate.ended[number])
-        content: dict[str, Any] = {
+        return {
             "robot_name": self.model.name,
             "verdict": verdict.word,
             "reasons": list(verdict.reasons),
-            "fit_for": {"simulation_under_position_commands": self.fit_for_simulation},
+            "fit_for": {USE: self.fit_for_simulation},
             "joints": joints,
+            **({"links": links} if links else {}),
+            **self._summarize_origin(),
+        }
+
+    def _summarize_origin(self) -> dict[str, Any]:
+        """Origin and tests of the actuators as keys and values."""
+        content: dict[str, Any] = {
             "shared": [
                 {"parameter": test.kind, "joints": list(test.joints), "shared": test.agreed}
                 for test in self.estimate.shared
@@ -173,9 +190,6 @@ class ActuatorResult:
             "software_version": __version__,
             **summarize_findings(self.findings),
         }
-        if self.estimate.links.gain:
-            bodies = self.model.inertial_parameters.reshape(-1, 10).tolist()
-            content["links"] = dict(zip(self.model.body_names, bodies, strict=True))
         if self.held_out is not None:
             content["held_out"] = _summarize_errors(self.held_out, self.model.joint_names, self.validated)
         return content
@@ -224,10 +238,10 @@ def _format_values(result: ActuatorResult) -> list[str]:
     for number, name in enumerate(result.model.joint_names):
         cells = []
         for kind in kinds:
-            value, high = estimate.actuators.values[kind, number], estimate.high[kind, number]
-            half = 0.5 * (high - estimate.low[kind, number])
+            value, high = estimate.actuators.values[kind, number], estimate.uncertainty.high[kind, number]
+            half = 0.5 * (high - estimate.uncertainty.low[kind, number])
             text = "unknown" if not np.isfinite(value) else f"{value:.4g}"
-            if estimate.estimated[kind, number]:
+            if estimate.uncertainty.estimated[kind, number]:
                 text = f"{text} +- {half:.2g}" if value or KINDS[kind] in SIGNED else f"< {high:.2g}"
             cells.append(text)
         lines.append("  ".join([f"{name:<{width}}", *(f"{cell:>17}" for cell in cells)]))

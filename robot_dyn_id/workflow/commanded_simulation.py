@@ -60,12 +60,11 @@ class CommandedSimulation:
         if not isinstance(result, ActuatorResult):
             raise UsageError(f"result: {type(result).__name__}; give that of identify_actuators")
         check_copies(environments, seed)
-        if result.fit_for_simulation == "no":
-            raise InputError(f"the actuators are not fit for simulation: {'; '.join(result.verdict.reasons)}")
+        result.actuator_set.refuse_unfit()
         self.joint_names, self._model = result.model.joint_names, result.model
         self.actuators: list[ActuatorModel] = [result.actuators] * environments
         if seed is not None:
-            self.actuators = draw_actuators(result.estimate, environments, np.random.default_rng(seed), spread)
+            self.actuators = draw_actuators(result.actuators, result.estimate.uncertainty, environments, seed, spread)
         middle = 0.5 * np.add(*self.position_limits)
         self.q = np.tile(np.where(np.isfinite(middle), middle, 0.0), (environments, 1))
         self.dq, self.effort = np.zeros_like(self.q), np.zeros_like(self.q)

@@ -29,7 +29,7 @@ def test_a_motion_for_actuators_determines_armature_better_than_one_for_links():
     assert all(margin.margin >= -1e-9 for margin in own.design.margins)
     assert len(own.task.problem.information.names) == 4 * len(MODEL.joint_names)  # the links are known
     narrow, wide = identify_from(own.trajectory), identify_from(other.trajectory)
-    widths = [(one.high - one.low) for one in (narrow, wide)]
+    widths = [(one.uncertainty.high - one.uncertainty.low) for one in (narrow, wide)]
     assert np.all(widths[0][ARMATURE] < 0.7 * widths[1][ARMATURE])
     np.testing.assert_allclose(narrow.actuators.armature, TRUTH.armature, rtol=0.02)
     np.testing.assert_allclose(narrow.actuators.values[COULOMB], TRUTH.coulomb, rtol=0.02)

@@ -23,8 +23,9 @@ def estimate():
 
 
 def test_draws_have_the_width_of_the_intervals_and_what_changes_between_recordings(estimate):
-    draws = draw_actuators(estimate, 400, np.random.default_rng(0))
-    expected = np.hypot(0.5 * (estimate.high - estimate.low) / 1.96, estimate.between)
+    uncertainty = estimate.uncertainty
+    draws = draw_actuators(estimate.actuators, uncertainty, 400, 0)
+    expected = np.hypot(0.5 * (uncertainty.high - uncertainty.low) / 1.96, uncertainty.between)
     for kind in (ARMATURE, COULOMB):
         values = np.array([one.values[kind] for one in draws])
         np.testing.assert_allclose(values.mean(axis=0), estimate.actuators.values[kind], rtol=0.05)
@@ -35,7 +36,7 @@ def test_draws_have_the_width_of_the_intervals_and_what_changes_between_recordin
 
 
 def test_infinite_intervals_are_refused(estimate):
-    high = estimate.high.copy()
+    high = estimate.uncertainty.high.copy()
     high[ARMATURE, 1] = np.inf
     with pytest.raises(InputError, match="armature of elbow is infinite"):
-        draw_actuators(replace(estimate, high=high), 1, np.random.default_rng(0))
+        draw_actuators(estimate.actuators, replace(estimate.uncertainty, high=high), 1, 0)

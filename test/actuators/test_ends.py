@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.commanded import MODEL, TRUTH, record
+from support.commanded import GOOD, MODEL, TRUTH, record
 
+from robot_dyn_id.actuators.actuator_set import ActuatorSet
 from robot_dyn_id.actuators.ends import find_blocked
 from robot_dyn_id.actuators.identification import KnownDrives, identify
 from robot_dyn_id.actuators.judgment import judge
@@ -36,11 +37,11 @@ OPTIONS = {"duration": 6.0, "rate": 50.0, "noise": 1e-3}
 def test_the_cause_and_the_place_of_an_end_are_found_and_all_else_is_as_without_it(kind, name, code, tmp_path):
     truth = replace(TRUTH, **{name: np.array([np.inf, np.inf, 0.1])})
     estimate = identify(MODEL, [record(truth=truth, **OPTIONS)], KNOWN)
-    assert np.argwhere(estimate.estimated[ENDS]).tolist() == [[ENDS.index(kind), 2]]
+    assert np.argwhere(estimate.uncertainty.estimated[ENDS]).tolist() == [[ENDS.index(kind), 2]]
     assert estimate.actuators.values[kind, 2] == pytest.approx(0.1, abs=2e-3)
     rest = slice(0, OFFSET)
     np.testing.assert_allclose(estimate.actuators.values[rest], truth.values[rest], rtol=0.1)
-    write_actuators(tmp_path / "actuators.yaml", MODEL, estimate)
+    write_actuators(tmp_path / "actuators.yaml", ActuatorSet.from_estimate(estimate, GOOD))
     stored = read_actuators(tmp_path / "actuators.yaml").actuators.values
     np.testing.assert_array_equal(stored, estimate.actuators.values)
     errors = validate(MODEL, estimate.actuators, [record(truth=truth, seed=7, **OPTIONS | {"noise": 0.0})])
@@ -60,7 +61,7 @@ def test_an_obstacle_that_is_there_half_of_the_time_is_not_an_end():
     half = len(q) // 2
     q[:half, 2] = np.minimum(q[:half, 2], -0.1)
     estimate = identify(MODEL, [replace(motion, q=q)], KNOWN)
-    assert not estimate.estimated[ENDS].any()
+    assert not estimate.uncertainty.estimated[ENDS].any()
 
 
 def test_free_motion_has_no_ends():

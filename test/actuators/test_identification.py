@@ -32,8 +32,8 @@ def found(truth=TRUTH, drives=KNOWN, seeds=(0,), types=(), **options):
 @pytest.mark.slow
 def test_intervals_cover_the_truth_and_simulations_predict_other_motions():
     estimate = found(noise=2e-3)
-    truth = TRUTH.values[estimate.estimated]
-    low, high = estimate.low[estimate.estimated], estimate.high[estimate.estimated]
+    mask = estimate.uncertainty.estimated
+    truth, low, high = TRUTH.values[mask], estimate.uncertainty.low[mask], estimate.uncertainty.high[mask]
     assert np.mean((low <= truth) & (truth <= high)) >= 0.8  # 95 % of 15 values, less three deviations
     assert np.all(high[: len(high)] > low)
     errors = validate(MODEL, estimate.actuators, [record(seed=7, duration=6.0, rate=50.0, noise=0.0)])
@@ -44,7 +44,7 @@ def test_intervals_cover_the_truth_and_simulations_predict_other_motions():
 @pytest.mark.slow
 def test_a_step_of_the_noise_widens_the_intervals():
     narrow, wide = found(noise=1e-4), found(noise=1e-3)
-    widths = [(one.high - one.low)[one.estimated] for one in (narrow, wide)]
+    widths = [(one.uncertainty.high - one.uncertainty.low)[one.uncertainty.estimated] for one in (narrow, wide)]
     assert 5.0 < np.median(widths[1] / widths[0]) < 20.0
 
 
@@ -83,7 +83,7 @@ def test_an_effort_limit_is_found_where_it_is_reached_and_unknown_elsewhere(seed
     assert np.isinf(estimate.actuators.limit[[0, 2]]).all()
     codes = {finding.code: finding.joints for finding in judge(estimate, unknown, None)}
     assert codes["actuator_limit_unknown"] == ("shoulder", "wrist")
-    assert estimate.low[LIMIT, 1] < 16.0 < estimate.high[LIMIT, 1]
+    assert estimate.uncertainty.low[LIMIT, 1] < 16.0 < estimate.uncertainty.high[LIMIT, 1]
 
 
 @pytest.mark.slow
@@ -95,7 +95,7 @@ def test_a_limit_separates_an_unknown_damping_gain_from_viscous_friction():
     assert estimate.actuators.limit[1] == pytest.approx(16.0, rel=5e-3)
     assert estimate.actuators.viscous[1] == pytest.approx(0.3, rel=0.1)
     assert estimate.actuators.kd[1] == pytest.approx(2.0, rel=0.02)
-    assert not estimate.estimated[VISCOUS, [0, 2]].any()
+    assert not estimate.uncertainty.estimated[VISCOUS, [0, 2]].any()
     damped = next(one for one in judge(estimate, unknown, None) if one.code == "actuator_damping_in_gain")
     assert damped.joints == ("shoulder", "wrist")
 
@@ -106,8 +106,8 @@ def test_values_stay_within_physics_and_their_intervals_reach_zero():
     estimate = found(truth, noise=1e-3)
     assert estimate.actuators.armature[2] >= 0.0
     assert estimate.actuators.coulomb[1] >= 0.0
-    assert estimate.low[ARMATURE, 2] == 0.0
-    assert estimate.high[COULOMB, 1] > 0.0
+    assert estimate.uncertainty.low[ARMATURE, 2] == 0.0
+    assert estimate.uncertainty.high[COULOMB, 1] > 0.0
 
 
 @pytest.mark.slow
@@ -116,19 +116,19 @@ def test_a_bound_that_the_data_contradict_does_not_make_a_value_certain():
     wrong = replace(KNOWN, kd=TRUTH.kd + np.array([0.0, 3.0, 0.0]))
     estimate = found(drives=wrong, noise=1e-3)
     assert estimate.actuators.viscous[1] == 0.0
-    assert estimate.low[VISCOUS, 1] == 0.0
-    half_width = 0.5 * (estimate.high - estimate.low)[VISCOUS, 2]
-    assert estimate.high[VISCOUS, 1] > half_width, "no more certain than the value of the wrist"
+    assert estimate.uncertainty.low[VISCOUS, 1] == 0.0
+    half_width = 0.5 * (estimate.uncertainty.high - estimate.uncertainty.low)[VISCOUS, 2]
+    assert estimate.uncertainty.high[VISCOUS, 1] > half_width, "no more certain than the value of the wrist"
     at_zero = [one for one in judge(estimate, wrong, None) if one.code == "actuator_at_zero"]
     (finding,) = (one for one in at_zero if one.message.startswith("viscous"))
     assert "elbow" in finding.joints
     assert finding.message.startswith("viscous is not identifiable: ")
-    assert f"elbow below {estimate.high[VISCOUS, 1]:.2g}" in finding.message
+    assert f"elbow below {estimate.uncertainty.high[VISCOUS, 1]:.2g}" in finding.message
     poor = [one.message for one in judge(estimate, wrong, None) if one.code == "actuator_poorly_determined"]
     assert not any("viscous of elbow" in text for text in poor)
     table = str(ActuatorResult(MODEL, estimate, None, np.ones(3), (), (), ())).splitlines()
     (row,) = (line for line in table if line.startswith("elbow"))
-    assert f"< {estimate.high[VISCOUS, 1]:.2g}  " in row
+    assert f"< {estimate.uncertainty.high[VISCOUS, 1]:.2g}  " in row
 
 
 @pytest.mark.slow
@@ -138,12 +138,12 @@ def test_three_recordings_show_what_changes_between_them():
         for seed, factor in enumerate((0.9, 1.0, 1.1))
     ]
     estimate = identify(MODEL, motions, KNOWN)
-    assert np.isfinite(estimate.between[estimate.estimated]).all()
-    np.testing.assert_allclose(estimate.between[COULOMB], 0.1 * TRUTH.coulomb, rtol=0.6)
-    wide = estimate.high[COULOMB] - estimate.low[COULOMB]
+    assert np.isfinite(estimate.uncertainty.between[estimate.uncertainty.estimated]).all()
+    np.testing.assert_allclose(estimate.uncertainty.between[COULOMB], 0.1 * TRUTH.coulomb, rtol=0.6)
+    wide = estimate.uncertainty.high[COULOMB] - estimate.uncertainty.low[COULOMB]
     assert np.all(wide > 0.1 * TRUTH.coulomb)
-    assert np.all(estimate.low[COULOMB] < TRUTH.coulomb)
-    assert np.all(estimate.high[COULOMB] > TRUTH.coulomb)
+    assert np.all(estimate.uncertainty.low[COULOMB] < TRUTH.coulomb)
+    assert np.all(estimate.uncertainty.high[COULOMB] > TRUTH.coulomb)
 
 
 def test_a_joint_at_rest_is_refused_by_name():

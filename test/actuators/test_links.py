@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.commanded import MODEL, TRUTH, record
+from support.commanded import GOOD, MODEL, TRUTH, record
 
+from robot_dyn_id.actuators.actuator_set import ActuatorSet
 from robot_dyn_id.actuators.identification import KnownDrives, identify
 from robot_dyn_id.actuators.judgment import judge
 from robot_dyn_id.actuators.validation import validate
@@ -40,8 +41,7 @@ def test_wrong_links_are_replaced_by_consistent_ones_that_predict_other_motions(
     (finding,) = (one for one in judge(found, KNOWN, None) if one.code == "actuator_other_links")
     assert f"{found.links.gain:.0%}" in finding.message
     bodies = found.links.robot.inertial_parameters
-    links = dict(zip(MODEL.body_names, bodies.reshape(-1, 10).tolist(), strict=True))
-    write_actuators(tmp_path / "actuators.yaml", found.links.robot, found, links=links)
+    write_actuators(tmp_path / "actuators.yaml", ActuatorSet.from_estimate(found, GOOD))
     stored = read_actuators(tmp_path / "actuators.yaml")
     np.testing.assert_array_equal(stored.model(MODEL.urdf).inertial_parameters, bodies)
     np.testing.assert_array_equal(stored.actuators.values, found.actuators.values)

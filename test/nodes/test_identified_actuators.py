@@ -6,13 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from robot_dyn_id.action import IdentifyRecordings
+from robot_dyn_id.msg import ActuatorSet as ActuatorSetMsg
 from robot_dyn_id.msg import ExcitationStatus, IdentificationReport
 from std_srvs.srv import Trigger
-from support.commanded import MODEL, TRUTH, record, save, save_actuators
+from support.commanded import MODEL, TRUTH, assert_same_actuators, record, save, save_actuators
 from support.goal_client import GoalClient
 from support.ros_world import ros_arguments
 from support.simulated import ARM
 
+from robot_dyn_id.actuators.actuator_set import ActuatorSet
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.actuators import read_actuators
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
@@ -38,9 +40,14 @@ def urdf(tmp_path):
     return path
 
 
-def check(folder, error):
-    """The actuators in a folder are those of the robot, but for a relative error."""
-    found = read_actuators(folder / "actuators.yaml").actuators
+def check(world, folder, error):
+    """The actuators in a folder are those of the robot, but for a relative error; the message has the same."""
+    stored = read_actuators(folder / "actuators.yaml")
+    published = world.heard(ActuatorSetMsg, "identified_actuators", LATCHED)
+    world.until(lambda: published, what="the latched actuators")
+    assert_same_actuators(ActuatorSet.from_message(published[-1]), stored)
+    assert published[-1].header.stamp.sec > 0
+    found = stored.actuators
     for name in ("armature", "viscous", "coulomb", "delay"):
         np.testing.assert_allclose(getattr(found, name), getattr(DAMPED, name), rtol=error, err_msg=name)
 
@@ -69,7 +76,9 @@ def test_a_motion_is_executed_recorded_and_its_actuators_are_identified(world, u
     assert reports[-1].verdict in ("good", "suspect"), reports[-1].reasons
     assert list(reports[-1].joint_names) == list(MODEL.joint_names)
     assert reports[-1].folder == str(tmp_path / "run")
-    check(tmp_path / "run", 0.3)  # the first command is blended in, which the state of the controller does not show
+    check(
+        world, tmp_path / "run", 0.3
+    )  # the first command is blended in, which the state of the controller does not show
     goal = GoalClient(world, IdentifyRecordings, "identifier/identify_recordings").send()
     world.until(lambda: goal.rejected, what="a refusal: goals are of the dynamics")
 
@@ -84,7 +93,21 @@ def test_recordings_are_identified_at_once(world, urdf, tmp_path):
     world.until(lambda: reports, what="a report")
     assert node.end is None, "it stays, as with dynamics"
     assert list(reports[-1].data_sources) == [str(path)]
-    check(tmp_path / "run", 0.05)
+    check(world, tmp_path / "run", 0.05)
+
+
+@pytest.mark.slow
+def test_bad_actuators_are_written_and_not_published(world, urdf, tmp_path):
+    path = tmp_path / "moved.npz"
+    save(path, record(truth=DAMPED, duration=4.0, rate=50.0, noise=0.3))
+    published = world.heard(ActuatorSetMsg, "identified_actuators", LATCHED)
+    reports = world.heard(IdentificationReport, "identification_report", LATCHED)
+    options = {"urdf": urdf, "data": f"[{path}]", "folder": tmp_path / "run", "model": "actuators", **GAINS}
+    node = world.add(Identifier, *ros_arguments(**options))
+    world.until(lambda: reports and node.end == 1, what="a report, and the exit code of the command line")
+    assert reports[-1].verdict == "bad"
+    assert read_actuators(tmp_path / "run" / "actuators.yaml").judgment.fit_for_simulation == "no"
+    assert not published
 
 
 @pytest.mark.parametrize(

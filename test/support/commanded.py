@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulated arms under position commands, with actuators that are known."""
 
+from dataclasses import fields, replace
+
 import numpy as np
 
+from robot_dyn_id.actuators.actuator_set import ActuatedRobot, ActuatorJudgment, ActuatorSet
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import simulate_commands
-from robot_dyn_id.files.actuators import FORMAT
-from robot_dyn_id.kernels.actuators import KINDS
+from robot_dyn_id.actuators.uncertainty import ActuatorUncertainty
+from robot_dyn_id.files.actuators import write_actuators
+from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KINDS
 from robot_dyn_id.model.description import hash_description
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.recordings import write_npz
@@ -65,15 +69,66 @@ def save(path, motion, **gains):
     write_npz(path, motion.joint_names, motion.t, q=motion.q, reference=motion.reference, **gains)
 
 
-def save_actuators(path, actuators=TRUTH, urdf=ARM):
-    """Write actuators as `actuators.yaml`, without what simulations do not need."""
-    joints = [
-        {
-            "name": name,
-            **{kind: {"value": value} for kind, value in zip(KINDS, column, strict=True) if np.isfinite(value)},
-        }
-        for name, column in zip(actuators.joint_names, actuators.values.T.tolist(), strict=True)
-    ]
-    gravity = MODEL.gravity.tolist()
-    FORMAT.write(path, {"urdf_sha256": hash_description(urdf), "gravity": gravity, "held": {}, "joints": joints})
+GOOD = ActuatorJudgment("good", (), "yes")
+"""Judgment that lets actuators be simulated."""
+
+
+def make_uncertainty(actuators=TRUTH):
+    """Uncertainty of armature and friction, value by value, and of one delay of all joints."""
+    shape = len(KINDS), len(actuators.joint_names)
+    index = np.full(shape, -1)
+    index[[ARMATURE, COULOMB]] = np.arange(2 * shape[1]).reshape(2, -1)
+    index[DELAY] = 2 * shape[1]
+    half, between = (np.where(index >= 0, share * actuators.values, np.nan) for share in (0.1, 0.05))
+    between[DELAY] = np.nan
+    correlation = np.eye(2 * shape[1] + 1)
+    correlation[0, -1] = correlation[-1, 0] = -1.0 / 3.0
+    return ActuatorUncertainty(index, actuators.values - half, actuators.values + half, between, correlation)
+
+
+def make_actuator_set(actuators=TRUTH, urdf=ARM, judgment=GOOD, uncertainty=None):
+    """Actuators of the arm with an uncertainty, by default that of `make_uncertainty`."""
+    nothing = np.zeros(0)
+    robot = ActuatedRobot("arm", hash_description(urdf), (), nothing, MODEL.gravity, (), nothing)
+    return ActuatorSet(robot, actuators, uncertainty or make_uncertainty(actuators), judgment)
+
+
+def save_actuators(path, *arguments, **options):
+    """Write the actuators of `make_actuator_set` as `actuators.yaml`."""
+    write_actuators(path, make_actuator_set(*arguments, **options))
     return path
+
+
+def make_awkward_actuators():
+    """Actuators with held joints, other links, ends, infinite intervals, and numbers without a short text."""
+    rng, third = np.random.default_rng(0), 1.0 / 3.0
+    values = np.abs(rng.normal(size=(len(KINDS), 2)))
+    values[8:] = [[-np.inf, -third], [np.inf, third], [-np.inf, -0.1], [np.inf, 1e-300]]
+    uncertainty = make_uncertainty(ActuatorModel.from_values(("wrist", "shoulder"), values))
+    high = uncertainty.high.copy()
+    high[ARMATURE, 1] = np.inf
+    robot = ActuatedRobot(
+        "arm",
+        hash_description(ARM),
+        ("elbow",),
+        np.array([0.1]),
+        np.array([0.1, third, -9.81]),
+        ("wrist", "shoulder"),
+        rng.uniform(0.1, 1.0, 20),
+    )
+    judgment = ActuatorJudgment("suspect", ("kp of wrist is 95 % off: check it", "it's odd"), "limited")
+    actuators = ActuatorModel.from_values(("wrist", "shoulder"), values)
+    return ActuatorSet(robot, actuators, replace(uncertainty, high=high), judgment)
+
+
+def assert_same_actuators(one, other):
+    """Both sets are equal to the last bit, types of the fields included."""
+    for name, part in one.parts.items():
+        for item in fields(part):
+            value, expected = getattr(part, item.name), getattr(other.parts[name], item.name)
+            assert type(value) is type(expected), (name, item.name)
+            if isinstance(expected, np.ndarray):
+                assert value.dtype == expected.dtype, (name, item.name)
+                np.testing.assert_array_equal(value, expected, err_msg=f"{name}.{item.name}")
+            else:
+                assert value == expected, (name, item.name)

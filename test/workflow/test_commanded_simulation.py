@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from support.commanded import MODEL, TRUTH, record
 
+from robot_dyn_id.actuators.draws import draw_actuators
 from robot_dyn_id.actuators.rollout import simulate_commands
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
@@ -60,6 +61,9 @@ def test_the_seed_decides_and_the_spread_scales(result):
     one, same, other = (CommandedSimulation(result, 3, seed=seed) for seed in (5, 5, 6))
     np.testing.assert_array_equal(one.actuators[2].values, same.actuators[2].values)
     assert not np.array_equal(one.actuators[2].values, other.actuators[2].values)
+    identified = result.actuator_set
+    (drawn,) = draw_actuators(identified.actuators, identified.uncertainty, 1, 5)
+    np.testing.assert_array_equal(one.actuators[0].values, drawn.values, "as the node simulator draws")
     none = CommandedSimulation(result, 3, seed=5, spread=0.0)
     np.testing.assert_allclose(none.actuators[0].values, result.actuators.values)
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,15 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id import msg as messages
+from robot_dyn_id.actuators.actuator_set import FORMAT_VERSION as ACTUATORS_VERSION
+from robot_dyn_id.actuators.actuator_set import ActuatorSet
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.data.trajectory_rows import NANOSECONDS, TrajectoryRows
 from robot_dyn_id.errors import InputError, RobotDynIdError, UnsafeDataError, make_storable
 from robot_dyn_id.findings import Finding, format_findings
 from robot_dyn_id.identification.stages.identification import Identification
+from robot_dyn_id.msg import ActuatorSet as ActuatorSetMsg
 from robot_dyn_id.msg import Finding as FindingMsg
 from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
@@ -42,19 +45,42 @@ def find_most_points(joint_names: Sequence[str]) -> int:
 
 def make_parameter_set_message(parameters: ParameterSet) -> ParameterSetMsg:
     """The message of a parameter set; its header is left for the node to fill."""
-    parts = {name: _plain(part) for name, part in parameters.parts.items()}
-    return ParameterSetMsg(format_version=FORMAT_VERSION, **parts)
+    return ParameterSetMsg(format_version=FORMAT_VERSION, **_plain_parts(parameters.parts))
 
 
-def _plain(value: Any) -> Any:
-    """A value as a message has it: a part is the message of its name, and a matrix is flat, row by row."""
+def make_actuator_set_message(identified: ActuatorSet) -> ActuatorSetMsg:
+    """The message of identified actuators; its header is left for the node to fill."""
+    return ActuatorSetMsg(format_version=ACTUATORS_VERSION, **_plain_parts(identified.parts))
+
+
+def make_model_message(found: Identification | ActuatorResult) -> ParameterSetMsg | ActuatorSetMsg:
+    """The message of an identified model; its header is left for the node to fill."""
+    if isinstance(found, ActuatorResult):
+        return make_actuator_set_message(found.actuator_set)
+    return make_parameter_set_message(found.parameters)
+
+
+def _plain_parts(parts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _plain(part) for name, part in parts.items()}
+
+
+def _plain(value: Any, code: str = "d") -> Any:
+    """A value as a message has it: a part is the message of its name, and a matrix is flat, row by row.
+
+    Args:
+        value: value of a field.
+        code: type code of the numbers of the message, if it has an array.
+    """
     if is_dataclass(value):
-        kind = getattr(messages, type(value).__name__)
-        return kind(**{item.name: _plain(getattr(value, item.name)) for item in fields(value)})
+        empty = getattr(messages, type(value).__name__)()
+        for item in fields(value):
+            code = getattr(getattr(empty, item.name), "typecode", "d")
+            setattr(empty, item.name, _plain(getattr(value, item.name), code))
+        return empty
     if isinstance(value, tuple):
         return [_plain(entry) for entry in value]
     if isinstance(value, np.ndarray):
-        return array.array("d", value.tobytes()) if value.dtype == np.float64 else array.array("I", value.ravel())
+        return array.array(code, value.astype(code).tobytes())
     return value
 
 

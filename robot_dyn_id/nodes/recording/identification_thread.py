@@ -142,5 +142,8 @@ class IdentificationThread:
     def _report_actuators(self, result: ActuatorResult) -> None:
         for line in format_findings(result.findings):
             self._log.warning(line)
-        verdict = result.verdict
-        self._log.info(f"verdict {verdict.word}: actuators of {len(result.model.joint_names)} joints in {self._folder}")
+        word, count = result.verdict.word, len(result.model.joint_names)
+        if word == "bad":
+            self._log.error(f"verdict bad, not published: {'; '.join(result.verdict.reasons)}")
+        else:
+            self._log.info(f"verdict {word}: actuators of {count} joints published, files in {self._folder}")

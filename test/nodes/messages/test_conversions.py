@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ParameterSet message, over real DDS with transient local durability."""
+"""The messages of identified models, over real DDS with transient local durability."""
 
 import re
 import time
@@ -17,16 +17,24 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message, serialize_message
+from robot_dyn_id.msg import ActuatorSet as ActuatorSetMsg
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from support.commanded import assert_same_actuators, make_actuator_set, make_awkward_actuators
 from support.hostile_sets import HOSTILE, hostile
 from support.model_nodes import identified
 
 import robot_dyn_id as rdi
 from robot_dyn_id import msg as messages
+from robot_dyn_id.actuators.actuator_set import FORMAT_VERSION as ACTUATORS_VERSION
+from robot_dyn_id.actuators.actuator_set import ActuatedRobot, ActuatorJudgment, ActuatorSet
+from robot_dyn_id.actuators.model import ActuatorModel
+from robot_dyn_id.actuators.uncertainty import ActuatorUncertainty
 from robot_dyn_id.errors import InputError, UnsafeDataError
+from robot_dyn_id.files.actuators import read_actuators, write_actuators
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.findings import find_definition
 from robot_dyn_id.nodes.messages.conversions import (
+    make_actuator_set_message,
     make_identification_report,
     make_parameter_set_message,
 )
@@ -47,10 +55,13 @@ def message_leaves(kind, name=""):
 def test_every_field_of_the_message_is_a_field_of_the_value():
     in_message = [name for name in message_leaves(ParameterSetMsg) if name not in ("header", "format_version")]
     assert sorted(in_message) == sorted(name for name, _ in field_types())
-    for kind in (TermState, FitFor):
+    for kind in (TermState, FitFor, ActuatedRobot, ActuatorModel, ActuatorUncertainty, ActuatorJudgment):
         own = getattr(messages, kind.__name__).get_fields_and_field_types()
         assert list(own) == [item.name for item in fields(kind)]
     assert ParameterSetMsg.FORMAT_VERSION == FORMAT_VERSION
+    assert ActuatorSetMsg.FORMAT_VERSION == ACTUATORS_VERSION
+    parts = list(ActuatorSetMsg.get_fields_and_field_types())
+    assert parts == ["header", "format_version", *(item.name for item in fields(ActuatorSet))]
 
 
 @pytest.mark.real_time
@@ -108,6 +119,51 @@ def test_a_message_whose_fields_do_not_fit_together_is_refused(path):
     setattr(part, field, getattr(part, field)[:-1])
     with pytest.raises(InputError, match=f"{field}|deviations"):
         ParameterSet.from_message(message)
+
+
+def test_actuators_of_a_file_and_of_its_message_are_the_same_to_the_last_bit(tmp_path):
+    """Through the bytes that DDS transports."""
+    for number, one in enumerate((make_actuator_set(), make_awkward_actuators())):
+        write_actuators(tmp_path / f"{number}.yaml", one)
+        stored = serialize_message(make_actuator_set_message(read_actuators(tmp_path / f"{number}.yaml")))
+        assert_same_actuators(ActuatorSet.from_message(deserialize_message(stored, ActuatorSetMsg)), one)
+
+
+@pytest.mark.parametrize("version", [0, 1, ACTUATORS_VERSION + 1])
+def test_actuators_of_another_format_version_are_refused_before_anything_else(version):
+    message = make_actuator_set_message(make_actuator_set())
+    message.format_version, message.uncertainty.low = version, []
+    with pytest.raises(InputError, match=r"^actuator set: format_version is .* identify the actuators again") as caught:
+        ActuatorSet.from_message(message)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        *((f"actuators.{name}", f"{name} has shape") for name in ("armature", "upper_reference")),
+        *((f"uncertainty.{name}", f"{name} has 35 numbers") for name in ("index", "low", "high", "between")),
+        ("uncertainty.correlation", "correlation has 48 numbers"),
+        ("actuators.joint_names", "armature has shape"),
+    ],
+)
+def test_actuators_whose_fields_do_not_fit_together_are_refused(path, words):
+    message = make_actuator_set_message(make_actuator_set())
+    part, field = path.split(".")
+    owner = getattr(message, part)
+    setattr(owner, field, getattr(owner, field)[:-1])
+    with pytest.raises(InputError, match=f"^actuator set: .*{words}"):
+        ActuatorSet.from_message(message)
+
+
+def test_values_of_actuators_that_no_drive_has_are_refused_in_one_line():
+    message = make_actuator_set_message(make_actuator_set())
+    message.actuators.joint_names[1] = "elbow\n" * 3000
+    message.actuators.kp[1] = -1.0
+    with pytest.raises(InputError, match=r"kp of elbow.* must be a number of 0 or more") as caught:
+        ActuatorSet.from_message(message)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 5000
 
 
 def test_a_report_of_refused_data_carries_the_findings():
