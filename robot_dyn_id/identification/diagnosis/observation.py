@@ -13,6 +13,7 @@ from robot_dyn_id.data.corrected import Corrected, as_corrected
 from robot_dyn_id.data.observer import observe
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.findings import Finding
+from robot_dyn_id.identification.diagnosis.alternation import AlternationObserver
 from robot_dyn_id.identification.diagnosis.channel_faults import ChannelRuns, RunsObserver
 from robot_dyn_id.identification.diagnosis.positions import ObservedPositions, PositionObserver
 from robot_dyn_id.identification.diagnosis.resolution import ResolutionObserver
@@ -33,7 +34,7 @@ class Observation:
         positions: jumps of the positions.
         runs: frozen positions and largest efforts.
         spikes: efforts that may be spikes.
-        coarse: findings about encoders with a low resolution.
+        findings: findings about encoders with a low resolution, and samples that alternate.
     """
 
     first: FirstSamples
@@ -41,7 +42,7 @@ class Observation:
     positions: ObservedPositions
     runs: ChannelRuns
     spikes: SpikeLimits
-    coarse: tuple[Finding, ...]
+    findings: tuple[Finding, ...]
 
 
 def observe_recordings(
@@ -76,7 +77,8 @@ def _observe(recording: Corrected, model: RobotModel, drives: Mapping[str, Drive
     first, stillness = FirstObserver(source, joints), StillnessObserver(joints)
     positions, resolution = PositionObserver(source, model), ResolutionObserver(source, joints)
     runs, distances = RunsObserver(joints, drives), DistanceObserver(joints, drives)
-    observe(recording.complete, joints, first, stillness, positions, runs, distances, resolution)
+    alternation = AlternationObserver(source, joints, drives)
+    observe(recording.complete, joints, first, stillness, positions, runs, distances, resolution, alternation)
     jumps = positions.conclude()
     found = Observation(
         first.conclude(),
@@ -84,6 +86,6 @@ def _observe(recording: Corrected, model: RobotModel, drives: Mapping[str, Drive
         jumps,
         runs.conclude(jumps),
         distances.conclude(),
-        resolution.conclude(),
+        (*resolution.conclude(), *alternation.conclude()),
     )
     return replace(recording, observation=found)

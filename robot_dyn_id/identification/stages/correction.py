@@ -153,7 +153,7 @@ class _SecondPass:
         spikes = self.spikes.conclude()
         corrected = self.recording.corrected(*self._corrections(efforts, bool(spikes)))
         found = [report_exclusions(self.source, one, self.first.runs.length) for one in corrected.those(Exclusions)]
-        return corrected, (*self.jitter, *(one for of in found for one in of), *spikes, *self.first.coarse), rows
+        return corrected, (*self.jitter, *(one for of in found for one in of), *spikes, *self.first.findings), rows
 
     def _corrections(self, efforts: tuple[ExcludedSpan, ...], spiky: bool) -> Iterator[Correction]:
         if self.clock is not None:
