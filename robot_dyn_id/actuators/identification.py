@@ -34,8 +34,8 @@ from robot_dyn_id.actuators.spread import (
 from robot_dyn_id.actuators.start import MECHANICAL, find_start
 from robot_dyn_id.actuators.uncertainty import ActuatorUncertainty
 from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.chance import find_critical_ratio
 from robot_dyn_id.errors import InputError, UsageError, suggest_known
-from robot_dyn_id.identification.chance import find_critical_ratio
 from robot_dyn_id.identification.selection.engine import LEAST_GAIN
 from robot_dyn_id.kernels.actuators import (
     ARMATURE,

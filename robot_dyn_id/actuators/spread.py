@@ -19,7 +19,7 @@ import numpy as np
 from robot_dyn_id.actuators.equations import NormalEquations
 from robot_dyn_id.actuators.layout import ParameterLayout
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.identification.chance import find_critical_ratio
+from robot_dyn_id.chance import find_critical_ratio
 from robot_dyn_id.identification.selection.engine import Tried, weigh
 
 PARTS = 6

@@ -26,10 +26,10 @@ import numpy as np
 from scipy.special import fdtrc, fdtri
 
 from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.comparison.models import adjust_holm
 from robot_dyn_id.fleet.directions import predict_probabilities
 from robot_dyn_id.fleet.evidence import Evidence
 from robot_dyn_id.fleet.population import Population, VariationModel
-from robot_dyn_id.identification.comparison import adjust_holm
 
 NOT_EXCITED = 1e-6
 """Part of a combination that a robot's recordings do not excite, above which it is not identifiable."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from robot_dyn_id.comparison.models import FAMILY_ERROR, ModelComparison
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.identification.comparison import FAMILY_ERROR, ModelComparison
 from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet, describe_unknown_gains
 from robot_dyn_id.report.assets import make_page_environment

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from robot_dyn_id.comparison.models import ModelComparison, compare_models
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.identification.comparison import ModelComparison, compare_models
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.comparison.models import adjust_holm
+from robot_dyn_id.comparison.words import BODY, ParameterColumns, describe_changes
 from robot_dyn_id.dynamics.prior import FLOOR, find_inertial_scales, find_term_scales
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators import WeightedLeastSquares
@@ -29,8 +31,6 @@ from robot_dyn_id.fleet.drift import estimate_overdispersion, estimate_overdispe
 from robot_dyn_id.fleet.evidence import Evidence
 from robot_dyn_id.fleet.population import VariationModel
 from robot_dyn_id.identification.assembly import HeldOutErrors, assemble_from_factor
-from robot_dyn_id.identification.change_words import BODY, ParameterColumns, describe_changes
-from robot_dyn_id.identification.comparison import adjust_holm
 from robot_dyn_id.identification.factor import Factor
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.thresholds import Thresholds

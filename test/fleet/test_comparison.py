@@ -6,6 +6,7 @@ import pytest
 from support import fleets
 from support.fleets import FRICTION_SPREAD, SimulatedFleet
 
+from robot_dyn_id.comparison.models import adjust_holm
 from robot_dyn_id.estimators.row_statistics import RowStatistics
 from robot_dyn_id.fleet.differences import MIN_ROBOTS, compare_robots, name_differences
 from robot_dyn_id.fleet.directions import predict_probabilities
@@ -20,7 +21,6 @@ from robot_dyn_id.fleet.drift import (
 )
 from robot_dyn_id.fleet.evidence import Evidence
 from robot_dyn_id.fleet.population import Population, VariationModel
-from robot_dyn_id.identification.comparison import adjust_holm
 
 FLEET = SimulatedFleet(40, 5, payload=(4, 17), worn=(30,))
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from support.simulated import Simulated, changed, estimator_of
 
+from robot_dyn_id.comparison.models import compare_models
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.excitation.design.planning import make_design_task
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.export import FORMATS, export_model
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.identification.comparison import compare_models
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.prediction.feed_forward import FeedForward
 from robot_dyn_id.identification.prediction.prediction import predict_recording

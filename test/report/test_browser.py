@@ -16,9 +16,9 @@ from support.robots import PLANAR3R
 from support.simulated import TERMS, Simulated
 
 from robot_dyn_id.bench.growth import GrowthPoint, render_growth_page
+from robot_dyn_id.comparison.models import compare_models
 from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
 from robot_dyn_id.findings import find_definition
-from robot_dyn_id.identification.comparison import compare_models
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.explanation import explain

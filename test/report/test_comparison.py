@@ -12,7 +12,7 @@ from support.html_page import Page, plots_of
 from support.model_nodes import identified, presliding
 from support.simulated import LIFT
 
-from robot_dyn_id.identification.comparison import compare_models
+from robot_dyn_id.comparison.models import compare_models
 from robot_dyn_id.report.comparison import format_comparison, render_comparison_page, summarize_comparison
 
 

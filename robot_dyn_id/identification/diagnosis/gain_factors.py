@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.identification.chance import find_critical_ratio
+from robot_dyn_id.chance import find_critical_ratio
 from robot_dyn_id.identification.diagnosis.samples import (
     BLOCKS,
     RANK_TOLERANCE,

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.identification.chance import find_critical_ratio
+from robot_dyn_id.chance import find_critical_ratio
 
 LEAST_GAIN = 0.05
 """Least share of the squared error that a hypothesis removes; a smaller one hardly matters, whatever its certainty."""

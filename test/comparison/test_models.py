@@ -9,9 +9,9 @@ from support.given_parameters import parameter_set
 from support.model_nodes import identified, presliding
 from support.simulated import ARM, LIFT, Simulated
 
+from robot_dyn_id.comparison.models import adjust_holm, compare_models, mahalanobis
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.estimators import ESTIMATORS
-from robot_dyn_id.identification.comparison import adjust_holm, compare_models, mahalanobis
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.report.comparison import describe_combination

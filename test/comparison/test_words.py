@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.simulated import Simulated
 
-from robot_dyn_id.identification.change_words import ParameterColumns, describe_changes
+from robot_dyn_id.comparison.words import ParameterColumns, describe_changes
 
 ARM = Simulated()
 BODIES = 10 * len(ARM.model.body_names)

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import chdtrc, ndtr
 
 from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.comparison.words import ParameterColumns, describe_changes
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
-from robot_dyn_id.identification.change_words import ParameterColumns, describe_changes
 from robot_dyn_id.identification.diagnosis.fingerprint import REPORTED_SHARE
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, Fingerprint, ParameterSet
 
