@@ -275,6 +275,34 @@ def _swapped_positions(bench: Bench, strength: int, rng: np.random.Generator) ->
     return _case(bench, trial.recording(bench.robot, q=q, dq=dq), joints=[a, b], size=f"{a + 1} and {b + 1}")
 
 
+@_fault("zero of a joint off by a quarter or half turn", "position_convention")
+def _turned_zero(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
+    trial, turn = bench.record(), (np.pi, 0.5 * np.pi, -0.5 * np.pi)[strength]
+    joint = _pick([joint for joint in _weighted(trial) if not bench.robot.slides[joint]], strength)
+    q = trial.reading.copy()
+    q[joint] += turn
+    return _case(bench, trial.recording(bench.robot, q=q), joints=[joint], size=bench.robot.joint_names[joint])
+
+
+@_fault("a joint that counts in the other direction", "position_convention", "effort_sign")
+def _reversed(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
+    trial = bench.record()
+    joint = _pick(_weighted(trial), strength)
+    q, tau = trial.reading.copy(), _measured(trial)
+    q[joint], tau[joint] = -q[joint], -tau[joint]
+    dq = None if trial.velocity is None else trial.velocity * np.where(np.arange(len(q)) == joint, -1.0, 1.0)[:, None]
+    recording = trial.recording(bench.robot, q=q, dq=dq, tau=tau)
+    return _case(bench, recording, joints=[joint], size=bench.robot.joint_names[joint])
+
+
+@_fault("two publishers of joint states in turn", "samples_alternate")
+def _alternating(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
+    trial, share = bench.record(), (0.8, 0.5, 0.0)[strength]
+    tau = _measured(trial)
+    tau[:, ::2] *= share
+    return _case(bench, trial.recording(bench.robot, tau=tau), size=f"the other one with {share:g} of the effort")
+
+
 def _pair(effort: Array, trial: Trial, strength: int) -> tuple[int, int]:
     """Two joints whose swapped efforts change the torque least, more, or most; at least by twice the noise."""
     noise = _rms(trial.noise)
@@ -321,7 +349,7 @@ def _millimeters(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
     return _case(bench, trial.recording(bench.robot), robot=_changed(bench, scale), size=size)
 
 
-@_fault("URDF of another arm", "urdf_contradicted")
+@_fault("URDF of another arm", "urdf_contradicted", "position_convention")
 def _other_arm(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
     trial, joints = bench.record(), ARMS[bench.name].joints
     others = [name for name, arm in ARMS.items() if arm.joints == joints and name != bench.name]

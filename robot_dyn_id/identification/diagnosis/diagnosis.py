@@ -144,7 +144,8 @@ POSITION_CONVENTION = Definition(
     "error",
     "With the positions of one joint counted from a zero that is a quarter or half turn away, or in the other "
     "direction, the rigid-body dynamics fit: the driver and the URDF have different conventions.",
-    "correct the zero or the direction of the joint in the driver, in the recording or in the URDF",
+    "correct the zero or the direction of the joint in the driver, in the recording or in the URDF, which may be that "
+    "of another robot",
     overrulable=True,
     lowers=dict.fromkeys(USES, NO),
     check="sign and unit",
@@ -366,8 +367,7 @@ def _report_contradicted(
     if not many and not all_differ and not equal and not beyond:
         return (), ()
     contradicted = loaded if beyond else several if many else common if all_differ else slightly
-    carries = (factors.rms > CARRYING_RATIO * largest) & (rows.scale > CARRYING_RATIO * rows.scale.max(initial=0.0))
-    unexplained = carries & (fit.rms > UNEXPLAINED_RATIO * rows.scale)
+    unexplained = _flag_unexplained(factors, fit, rows)
     names = _names(model, contradicted)
     listed = ", ".join(f"{name} {value:.2g}" for name, value in zip(names, factors.factors[contradicted], strict=True))
     message = f"the weight in the efforts, as a ratio to that of the URDF's masses, is {listed}"
@@ -386,6 +386,13 @@ def _report_contradicted(
     message += f"; all loaded joints have nearly the same, as if efforts were {every.mean():.2g} times the torques"
     warned = not 1.0 / EQUAL_WARNED < every.mean() < EQUAL_WARNED
     return (URDF_CONTRADICTED.found(message, names, "warning" if warned else "info"),), ()
+
+
+def _flag_unexplained(factors: WeightFactors, fit: RigidFit, rows: RigidRows) -> Mask:
+    """Joints that carry weight whose effort no bodies on the URDF's axes explain, shape (n,)."""
+    loaded = factors.rms > CARRYING_RATIO * factors.rms.max(initial=0.0)
+    carries = loaded & (rows.scale > CARRYING_RATIO * rows.scale.max(initial=0.0))
+    return np.asarray(carries & (fit.rms > UNEXPLAINED_RATIO * rows.scale))
 
 
 def _is_common_scale(factors: Array) -> bool:
@@ -556,7 +563,7 @@ def _explain(
     """Hypothesis with the largest advantage, if that is large enough."""
     direction = _find_direction(gravity, factors, samples, model)
     exchange = find_exchange(samples.thinned(ORDER_SAMPLES), model)
-    conventions = compare_conventions(samples.thinned(ORDER_SAMPLES), model)
+    near = _settle_conventions(compare_conventions(samples.thinned(ORDER_SAMPLES), model), samples, model)
     angle = compute_angle_between(direction, model.gravity)
     if angle < OTHER_MOUNTING_DEG and model.gravity.any():
         direction = gravity.refine(model.gravity)
@@ -568,7 +575,7 @@ def _explain(
     ratios = {
         "gravity": mounted / least if angle > LEAST_TILT_DEG else 0.0,
         "exchange": 0.0 if exchange is None else exchange.advantage / LEAST_EXCHANGE_ADVANTAGE,
-        "convention": conventions[0].advantage / LEAST_EXCHANGE_ADVANTAGE if conventions else 0.0,
+        "convention": near[0].advantage / LEAST_EXCHANGE_ADVANTAGE if near else 0.0,
         "scale": 0.0 if _is_unknown(scales, model) else scales.advantage / LEAST_ADVANTAGE,
         "signs": 0.0,
     }
@@ -583,7 +590,6 @@ def _explain(
     if best == "exchange" and exchange is not None:
         return ExplainedRecording(_report_exchange(exchange, model), exchange.undo(samples), model)
     if best == "convention":
-        near = _settle_conventions(conventions, samples, model)
         return ExplainedRecording(_report_conventions(near, model), near[0].undo(samples), model)
     if best == "signs":
         corrected = replace(samples, tau=samples.tau * signs.signs[:, None])
@@ -645,14 +651,22 @@ def _report_exchange(exchange: Exchange, model: RobotModel) -> Finding:
 def _settle_conventions(
     conventions: Sequence[Convention], samples: MotionSamples, model: RobotModel
 ) -> list[Convention]:
-    """Conventions that explain the recording as well as the best one, those with which the weight has its sign."""
+    """Conventions that explain the recording, as well as the best one: those with which the weight has its sign.
+
+    Empty if the advantage of the best one does not suffice, or if it leaves the effort of a joint unexplained.
+    """
     near = [one for one in conventions if one.advantage > conventions[0].advantage - SAME_ADVANTAGE]
+    if not near or near[0].advantage < LEAST_EXCHANGE_ADVANTAGE:
+        return []
     upright = []
     for one in near:
-        factors = WeightFactors.from_samples(one.undo(samples), model)
-        if factors.known and (factors.factors[factors.precise] > 0.0).all():
+        corrected = one.undo(samples)
+        factors, rows = WeightFactors.from_samples(corrected, model), RigidRows.from_samples(corrected, [model])
+        if _flag_unexplained(factors, rows.grams().fit(), rows).any():
+            continue
+        if not factors.known or (factors.factors[factors.precise] > 0.0).all():
             upright.append(one)
-    return upright or near
+    return upright
 
 
 def _report_conventions(conventions: Sequence[Convention], model: RobotModel) -> Finding:
