@@ -17,6 +17,7 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import UnsafeDataError
 from robot_dyn_id.findings import Definition, Finding, Section, Severity
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import least_travel
 from robot_dyn_id.signals.survey import Survey
 from robot_dyn_id.uses import LIMITED, MOTION_USES, NO, USES
 from robot_dyn_id.wording import format_counts
@@ -200,9 +201,6 @@ COARSE_SHARE = 0.5
 COARSE_VALUES = 50
 """Number of distinct efforts below which a sensor counts as coarse."""
 
-LEAST_TURN_RAD, LEAST_TRAVEL_M = 0.02, 0.005
-"""Range of a joint's positions below which it does not count as moving."""
-
 NOISE_WHITENESS = 0.5
 """Whiteness of positions without a bandwidth above which they are noise; see `Survey.whiteness`."""
 
@@ -320,8 +318,7 @@ def _examine_efforts(survey: Survey) -> list[Finding]:
 
 
 def _examine_motion(survey: Survey, model: RobotModel) -> list[Finding]:
-    slides = model.slides
-    fixed = survey.q_max - survey.q_min < np.where(slides, LEAST_TRAVEL_M, LEAST_TURN_RAD)
+    fixed = survey.q_max - survey.q_min < least_travel(model.slides)
     if fixed.all():
         return [NO_MOTION.found("no joint moves: a static pose does not excite the dynamics")]
     noise = ~fixed & (survey.bandwidth == 0.0) & (survey.whiteness > NOISE_WHITENESS)
