@@ -41,8 +41,14 @@ def log_findings(log: Any, findings: Iterable[Finding]) -> None:
         findings: the findings.
     """
     for finding in findings:
-        write = {"info": log.info, "warning": log.warning, "error": log.error}[finding.severity]
-        write(format_finding(finding))
+        text = format_finding(finding)
+        match finding.severity:  # one line each: a logger refuses another severity from the same line
+            case "error":
+                log.error(text)
+            case "warning":
+                log.warning(text)
+            case _:
+                log.info(text)
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Diagnostic status of nodes and their log."""
 
-from robot_dyn_id.findings import list_definitions
+from rclpy.logging import get_logger
+
+from robot_dyn_id.findings import format_finding, list_definitions
 from robot_dyn_id.nodes.runtime.diagnostics import log_findings
 
 
-class Lines:
-    """Logger that keeps what it is given, by severity."""
-
-    def __init__(self):
-        self.lines = []
-        for name in ("info", "warning", "error"):
-            setattr(self, name, lambda text, name=name: self.lines.append((name, text)))
-
-
-def test_findings_are_logged_by_their_severity():
-    log, definition = Lines(), list_definitions()[0]
-    log_findings(log, [definition.found(word, severity=word) for word in ("error", "warning", "info")])
-    assert [name for name, _ in log.lines] == ["error", "warning", "info"]
-    assert all(text.startswith(name) for name, text in log.lines)
+def test_findings_are_logged_by_their_severity(capfd):
+    findings = [list_definitions()[0].found(word, severity=word) for word in ("error", "warning", "info", "error")]
+    log_findings(get_logger("findings"), findings)
+    lines = capfd.readouterr().err.splitlines()
+    assert [line.partition("]")[0] for line in lines] == ["[ERROR", "[WARN", "[INFO", "[ERROR"]
+    assert all(line.endswith(format_finding(one)) for line, one in zip(lines, findings, strict=True))
