@@ -94,8 +94,9 @@ def work_folder() -> Path:
 def run_in_terminal(*words: str) -> str:
     """Run a command of the package in a terminal, and return its standard output with the colors."""
     terminal, side = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
-    command = [str(Path(sys.executable).parent / "robot-dyn-id"), *words]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # as in an activated environment
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "PATH": path}
+    command = ["robot-dyn-id", *words]
     with subprocess.Popen(
         command, cwd=work_folder(), stdout=side, stderr=subprocess.DEVNULL, env=environment
     ) as process:
@@ -149,13 +150,13 @@ def shoot(tab: Browser, selector: str, name: str, max_height: int = 4000) -> Non
 @cache
 def franka_run() -> str:
     """Output of the README's second command; its folder is `franka` in the work folder."""
-    return run_in_terminal("try", "franka", "--masses", "none")
+    return run_in_terminal("try", "franka")
 
 
 def draw_terminal() -> None:
     """Table, verdict and uses as `try franka` prints them."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO())
-    console.print("$ robot-dyn-id try franka --masses none", style="bold")
+    console.print("$ robot-dyn-id try franka", style="bold")
     console.print(Text.from_ansi(franka_run()))
     page = work_folder() / "terminal.html"
     style = "body { margin: 0 } pre { display: inline-block; margin: 0; padding: 14px; font-size: 13px }"

@@ -115,3 +115,15 @@ def test_text_is_message_and_action():
     assert format_finding(other) == "no joint moves; record a motion of all joints"
     assert format_findings([one, other], "error") == (format_finding(other),)
     assert summarize_findings([one]) == {"findings": [one.summary()], "warnings": ["keys not used: x"]}
+
+
+def test_the_page_on_trust_explains_the_answers_as_findings_lower_them():
+    page = (Path(__file__).resolve().parents[1] / "docs" / "trust.md").read_text(encoding="utf-8")
+    questions = page.partition("\n## Open questions\n")[2].partition("\n## ")[0]
+    gain, joint = find_definition("gain_unverifiable"), find_definition("joint_not_identifiable")
+    assert all(gain.lowered(use, severity) == YES for use in USES for severity in ("info", "warning"))
+    assert {use for use in USES if joint.lowered(use, "warning") != YES} == set(MOTION_USES)
+    assert all(joint.lowered(use, "info") == YES for use in USES)
+    deciding = [one.code for one in list_definitions() if one.section == Section.USES]
+    missing = [code for code in (gain.code, joint.code, *deciding) if f"`{code}`" not in questions]
+    assert deciding and not missing

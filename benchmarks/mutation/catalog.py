@@ -248,7 +248,7 @@ def _degrees(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
     return _case(bench, trial.recording(bench.robot, q=q), joints=joints, size=f"{len(joints)} joints")
 
 
-@_fault("velocities in degrees per second", "velocity_mismatch")
+@_fault("velocities in degrees per second", "velocities_in_other_unit")
 def _velocity_degrees(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
     trial, joints = bench.record(), _some(len(bench.noise), strength, rng)
     dq = trial.motion.dq + 3e-3 * rng.normal(size=trial.motion.dq.shape)

@@ -31,6 +31,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings import open_recording
+from robot_dyn_id.report.advice import RunFiles
 from robot_dyn_id.report.folder import PARAMETERS, REPORT, RESULTS, make_output_folder, write_report
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.simulation.plant import warm_up_regressor, warm_up_tiles
@@ -96,8 +97,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if not arguments.json:
         show(IdentificationResult(result))
         _show_truth(summary, failure)
-        robot = ("--robot", str(folder / DESCRIPTION))
-        show_next_steps(folder, robot, (str(folder / "held_out"),), result.parameters, summary)
+        files = RunFiles(folder, (str(folder / DESCRIPTION),), (str(folder / "held_out"),))
+        show_next_steps(files, result.parameters, summary)
     return int(summary["verdict"] == "bad"), summary
 
 

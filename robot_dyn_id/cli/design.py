@@ -52,7 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_robot(parser)
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for trajectory.yaml and preview.html")
-    parser.add_argument("--design", metavar="FILE", help="demands: form, limits, obstacles, objective, ... (YAML)")
+    parser.add_argument(
+        "--design",
+        metavar="FILE",
+        help="demands: form, limits, obstacles, objective, ... (YAML); key by key in place of those of --config",
+    )
     parser.add_argument(
         "--config",
         metavar="FILE",
@@ -104,8 +108,6 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if arguments.after and arguments.parameters:
         raise UsageError("--after brings its own parameters: leave --parameters out")
     claim(arguments, *(Path(arguments.out) / name for name in ("trajectory.yaml", "preview.html")))
-    if arguments.design is None and arguments.config is not None and is_of_robot(arguments.config):
-        arguments.design = arguments.config
     prior = _earlier(arguments.after or arguments.parameters)
     if prior is not None:
         check_robot(prior, RobotModel.from_description(read_robot(arguments)))
@@ -184,13 +186,13 @@ def _earlier(path: str | None) -> ParameterSet | None:
 
 def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[RobotModel, Regressor]:
     """The robot and the columns that are to be identified: those of the earlier identification, if there is one."""
-    configuration, joints = read_configuration_from(arguments), read_design_settings(arguments.design).joints
+    configuration, joints = read_configuration_from(arguments), read_design_settings(*_files(arguments)).joints
     if prior is not None:
         regressor = Regressor.from_parameters(prior)
         names = regressor.model.joint_names
         if joints and set(joints) != set(names):
             raise UsageError(
-                f"{arguments.design}: joints: the earlier identification has {', '.join(names)}: "
+                f"{_files(arguments)[-1]}: joints: the earlier identification has {', '.join(names)}: "
                 "only these can be designed for after it"
             )
         return regressor.model, regressor
@@ -198,12 +200,18 @@ def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[R
     return model, Regressor(model, place_terms_on_joints(model, configuration.settings.fixed_terms))
 
 
+def _files(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Files with demands, in ascending precedence: the configuration of a robot, and the design file."""
+    of_robot = arguments.config is not None and is_of_robot(arguments.config)
+    return (*((arguments.config,) if of_robot else ()), *((arguments.design,) if arguments.design else ()))
+
+
 def _settings(arguments: argparse.Namespace, limits: JointLimitsFile) -> DesignSettings:
     given = {name: getattr(arguments, name) for name in GIVEN if getattr(arguments, name) is not None}
     given |= {kind: limits.of(f"max_{kind}") for kind in ("acceleration", "jerk") if limits.of(f"max_{kind}")}
     if arguments.acceleration is not None:
         given["acceleration"] = {"all": arguments.acceleration}
-    settings = read_design_settings(arguments.design, **given)
+    settings = read_design_settings(*_files(arguments), **given)
     return replace(settings, folders=(*settings.folders, *list_mesh_folders(arguments)))
 
 

@@ -21,6 +21,7 @@ from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
 from robot_dyn_id.estimators.essential import MAX_RELATIVE_DEVIATION
 from robot_dyn_id.files.factor import FACTOR, read_factor, write_factor
 from robot_dyn_id.progress import Stage
+from robot_dyn_id.report.advice import RunFiles
 from robot_dyn_id.report.folder import RESULTS
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
 from robot_dyn_id.workflow.updating import identify_with_factor
@@ -98,14 +99,15 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     except UnsafeDataError as error:
         raise _with_option(error) from error
     show_progress(Stage(f"writing {folder}"))
+    prediction = ((arguments.validate or arguments.data)[0], *list_configuration_words(arguments))
+    files = RunFiles(folder, list_robot_words(arguments), prediction)
     with closing(result):
-        summary = result.save(folder)
+        summary = result.save(folder, files)
     if factor is not None:
         write_factor(folder / FACTOR, factor)
     if not arguments.json:
         show(result)
-        prediction = ((arguments.validate or arguments.data)[0], *list_configuration_words(arguments))
-        show_next_steps(folder, list_robot_words(arguments), prediction, result.parameters, summary)
+        show_next_steps(files, result.parameters, summary)
     return int(result.evaluation.verdict.word == "bad"), summary
 
 

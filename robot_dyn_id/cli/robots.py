@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from robot_dyn_id.errors import MissingArgumentError, MissingPackageError, UsageError
+from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.model.packages import list_folders_above
 from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.parameters import PARAMETERS_FILE
 
-ROBOT_FILES = "URDF, xacro, MJCF or screws file"
+ROBOT_FILES = "URDF, xacro, MJCF or screws file, or parameters.yaml"
 """Files that `--robot` takes, for help texts."""
 
 
@@ -46,7 +49,10 @@ def read_robot(arguments: argparse.Namespace) -> RobotDescription:
         MissingPackageError: a xacro file needs a ROS package that is not found.
         MissingArgumentError: a xacro file needs an argument that is not given.
         ModelError: the file cannot be used.
+        InputError: parameters that cannot be read.
     """
+    if Path(arguments.robot).name == PARAMETERS_FILE:
+        return RobotDescription(read_parameters(arguments.robot).robot.urdf, str(arguments.robot))
     values = {}
     for word in getattr(arguments, "xacro", ()):  # not every command with a robot has the options
         name, separator, value = word.partition(":=")
@@ -62,9 +68,9 @@ def read_robot(arguments: argparse.Namespace) -> RobotDescription:
 
 
 def list_robot_words(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """`--robot` and its options as the command line has them."""
+    """Words of `--robot` as the command line has them, with its options."""
     given = (("--package", arguments.package), ("--xacro", arguments.xacro))
-    return ("--robot", arguments.robot, *(word for name, values in given for value in values for word in (name, value)))
+    return (arguments.robot, *(word for name, values in given for value in values for word in (name, value)))
 
 
 def list_mesh_folders(arguments: argparse.Namespace) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ JUDGMENT = re.compile(rf"(?:verdict: |  [!-] |fit for [a-z ]+: +|)({'|'.join(STY
 FINDING = tuple(f"  {sign} " for sign in sorted(set(SIGNS.values())))
 """Beginnings of a line about a finding."""
 
-COMMAND = re.compile(r"\s+robot-dyn-id ")
+COMMAND = re.compile(r"\s+\S*(?:robot-dyn-id|python\S* -m robot_dyn_id) ")
 """Beginning of a line with a command; it is not wrapped, so that it can be copied."""
 
 LAST_COLUMN = 48

@@ -10,11 +10,12 @@ from typing import Any
 
 from robot_dyn_id.cli import note, show, show_progress
 from robot_dyn_id.cli.compilation import first_identification
-from robot_dyn_id.cli.next_steps import format_command, show_next_steps
+from robot_dyn_id.cli.next_steps import show_next_steps
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import open_recording
+from robot_dyn_id.report.advice import RunFiles
 from robot_dyn_id.report.folder import RESULTS
 from robot_dyn_id.workflow.examples import EXAMPLES, MASS_PACKAGE, Example, load_example
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
@@ -34,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--masses",
         choices=("auto", "none"),
-        default="auto",
-        help=f"auto: the URDF has the masses of {MASS_PACKAGE}, where that is installed; none: geometry alone",
+        default="none",
+        help=f"none: geometry alone (default); auto: with the masses of {MASS_PACKAGE}, where that is installed",
     )
 
 
@@ -47,27 +48,24 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     recording, robot = example.save(folder)
     note(example.title)
     note(f"robot: published kinematics and limits, {_masses_text(example)}")
-    files = {"recording": str(recording), "robot": str(robot), "masses": example.masses or None}
+    answer = {"recording": str(recording), "robot": str(robot), "masses": example.masses or None}
+    files = RunFiles(folder, (str(robot),), (str(recording),))
+    again = files.format("identify", str(recording), "--robot", str(robot), "--out", str(folder / "run"))
     if arguments.copy_only:
         if not arguments.json:
-            show(f"{recording}\n{robot}\n\nidentify with\n    {_identify(recording, robot, folder / 'run')}")
-        return 0, files
+            show(f"{recording}\n{robot}\n\nidentify with\n    {again}")
+        return 0, answer
     # From the copies: the identification is then that of the command `identify` which is shown.
     trials = DataSelection([open_recording(recording)])
     with first_identification():
         result = identify_recordings(RobotDescription.from_file(robot), Configuration(), trials, show_progress)
     with closing(result):
-        summary = result.save(folder)
+        summary = result.save(folder, files)
     if not arguments.json:
         show(result)
-        again = {"same by the command for your own robot": _identify(recording, robot, folder / "run")}
-        show_next_steps(folder, ("--robot", str(robot)), (str(recording),), result.parameters, summary, again)
-    return int(result.evaluation.verdict.word == "bad"), {**summary, **files}
+        show_next_steps(files, result.parameters, summary, {"same by the command for your own robot": again})
+    return int(result.evaluation.verdict.word == "bad"), {**summary, **answer}
 
 
 def _masses_text(example: Example) -> str:
-    return f"masses of {example.masses}" if example.masses else f"no masses (not published; {MASS_PACKAGE} has some)"
-
-
-def _identify(recording: Path, robot: Path, folder: Path) -> str:
-    return format_command("identify", str(recording), "--robot", str(robot), "--out", str(folder))
+    return f"masses of {example.masses}" if example.masses else "no masses (not published)"

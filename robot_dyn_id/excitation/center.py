@@ -33,8 +33,23 @@ NAMED_PAIRS = 3
 """Number of pairs that are named where no configuration is free."""
 
 
-Load = Callable[[Array], Array]
-"""Largest static effort of a joint relative to its limit in configurations [rad or m] of shape (n, N), shape (N,)."""
+@dataclass(frozen=True)
+class Load:
+    """Static efforts of n joints and what they are limited to.
+
+    Attributes:
+        efforts: static efforts [N m or N] in configurations [rad or m], both of shape (n, N).
+        usable: efforts that a motion may use [N m or N], shape (n,); infinite where they are not limited.
+        units: unit of each joint's effort.
+    """
+
+    efforts: Callable[[Array], Array]
+    usable: Array
+    units: tuple[str, ...]
+
+    def exceeded(self, q: Array) -> Mask:
+        """Whether each joint is overloaded in configurations of shape (n, N), shape (n, N)."""
+        return np.asarray(np.abs(self.efforts(q)) > self.usable[:, None])
 
 
 @dataclass(frozen=True)
@@ -45,11 +60,13 @@ class Center:
         position: configuration [rad or m], shape (n,).
         free: share of the configurations in its wide surroundings that are free; 0 if its near surroundings are not.
         obstruction: reason why the middle of the position limits is not the center; empty if it is.
+        overloaded: whether efforts alone are the reason why no configuration has free surroundings.
     """
 
     position: Array
     free: float
     obstruction: str
+    overloaded: bool = False
 
     def replace_middle(self, advice: str) -> tuple[float, ...]:
         """Position of a center that is not the middle of the position limits; empty if it is the middle.
@@ -58,9 +75,9 @@ class Center:
             MotionError: no configuration has free space around it; the message ends with the advice.
         """
         if not self.free:
+            kind = "that the usable efforts hold" if self.overloaded else "with free space around it"
             raise MotionError(
-                f"no configuration with free space around it was found for the center of the motion: "
-                f"{self.obstruction}; {advice}"
+                f"no configuration {kind} was found for the center of the motion: {self.obstruction}; {advice}"
             )
         return tuple(self.position.tolist()) if self.obstruction else ()
 
@@ -99,7 +116,7 @@ def choose_center(
     def is_free(q: Array) -> Mask:
         if not q.size:
             return np.zeros(0, dtype=bool)
-        loaded = np.zeros(q.shape[1], dtype=bool) if load is None else load(q) > 1.0
+        loaded = np.zeros(q.shape[1], dtype=bool) if load is None else load.exceeded(q).any(axis=0)
         return np.asarray((clearance.smallest(q, 0.0)[0] > 0.0) & ~loaded)
 
     def shares(centers: Array) -> Array:
@@ -125,7 +142,8 @@ def choose_center(
     found = drawn[:, is_free(drawn)][:, :COMPARED]
     values = shares(found)
     if not values.any():
-        return Center(middle, 0.0, _obstruction(drawn, clearance, load))
+        overloaded = load is not None and choose_center(limits, clearance, None, moving).free > 0.0
+        return Center(middle, 0.0, _obstruction(drawn, limits, None if overloaded else clearance, load), overloaded)
     best = int(np.argmax(values))
     position, free = found[:, best], float(values[best])
     plain = np.round(middle, DIGITS)
@@ -136,15 +154,21 @@ def choose_center(
         if value >= free:
             position, free = changed, value
     nearby = np.column_stack([middle, middle[:, None] + NEAR_SHARE * around])
-    return Center(position, free, _obstruction(nearby, clearance, load))
+    return Center(position, free, _obstruction(nearby, limits, clearance, load))
 
 
-def _obstruction(q: Array, clearance: Clearance, load: Load | None) -> str:
-    """Pairs that touch in most of some configurations, shape (n, N), and the number of those with overloaded joints."""
-    distances, pairs = clearance.smallest(q, 0.0)
-    touching = Counter(clearance.pairs[pair] for pair in pairs[distances <= 0.0].tolist())
-    parts = [f"{name} touch in {count}" for name, count in touching.most_common(NAMED_PAIRS)]
-    overloaded = 0 if load is None else int(np.count_nonzero(load(q) > 1.0))
-    if overloaded:
-        parts.append(f"the weight is above the usable efforts in {overloaded}")
+def _obstruction(q: Array, limits: MotionLimits, clearance: Clearance | None, load: Load | None) -> str:
+    """Pairs that touch in most of some configurations, shape (n, N), and the joints that are overloaded in some."""
+    parts = []
+    if clearance is not None:
+        distances, pairs = clearance.smallest(q, 0.0)
+        touching = Counter(clearance.pairs[pair] for pair in pairs[distances <= 0.0].tolist())
+        parts = [f"{name} touch in {count}" for name, count in touching.most_common(NAMED_PAIRS)]
+    if load is not None:
+        exceeded, needed = load.exceeded(q), np.abs(load.efforts(q)).max(axis=1)
+        parts += [
+            f"the weight needs up to {needed[j]:.3g} {load.units[j]} of {limits.joint_names[j]}, above the usable "
+            f"{load.usable[j]:.3g}, in {np.count_nonzero(exceeded[j])}"
+            for j in np.flatnonzero(exceeded.any(axis=1))
+        ]
     return f"{', '.join(parts)} of {q.shape[1]} configurations"

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.errors import ModelError, MotionError, UsageError
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import least_travel
 
 LIMIT_TOLERANCE = 1e-9
 """Tolerance for rounding errors at the limits: relative [-]; absolute for positions [rad or m]."""
@@ -194,6 +195,19 @@ class MotionLimits:
                     f"joint {self.joint_names[j]}: the {word} of the motion reaches {peak[j]:.4g} "
                     f"{self.unit(j)}{per}, more than its limit {limit[j]:.4g}"
                 )
+
+    def list_barely_moving(self, travel: Array, joints: Integers) -> tuple[str, ...]:
+        """Joints whose motion in a recording counts as none, each with its range of positions in words.
+
+        Args:
+            travel: range of the positions of each joint [rad or m], shape (n,).
+            joints: indices of the joints that have to move.
+        """
+        least = least_travel(self.prismatic)
+        return tuple(
+            f"{self.joint_names[j]} {travel[j]:.2g} of {least[j]:g} {self.unit(j)}"
+            for j in joints[travel[joints] < least[joints]]
+        )
 
     def largest_amplitude(self, reach: Array, peaks: tuple[Array, Array, Array, Array]) -> Array:
         """Largest factor per joint by which a motion can be scaled about its center within the limits.

@@ -17,7 +17,6 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.diagnosis.channel_faults import find_saturation
-from robot_dyn_id.identification.diagnosis.health import LEAST_TRAVEL_M, LEAST_TURN_RAD
 from robot_dyn_id.identification.diagnosis.positions import correct_motion
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.chain import ALL, CENTROIDAL, find_centroidal_frames, find_joint_frames, move_chain
@@ -26,6 +25,7 @@ from robot_dyn_id.loads.chain_sensors import ChainWindow, HingeSensor, identify_
 from robot_dyn_id.loads.wrench import CHANNELS, cross
 from robot_dyn_id.model.kinematics import BASE, Kinematics, Placement, Poses, find_placement_of
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import least_travel
 from robot_dyn_id.recordings.merged import GAP_STEPS
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.stillness import find_stillness, report_rest_left_out
@@ -206,7 +206,7 @@ def identify_recorded_chain(
     moving = whole.select(replace(whole.excerpt, without=rest.spans))
     trials = FilteredTrials.from_recordings([moving], model.joint_names, {}, signals, need_effort=False)
     travel = trials.ranges.q_max - trials.ranges.q_min
-    resting = travel < np.where(model.slides, LEAST_TRAVEL_M, LEAST_TURN_RAD)
+    resting = travel < least_travel(model.slides)
     if resting.all():
         raise still
     gravity, plan = tuple(model.gravity), trials.plan

@@ -19,7 +19,6 @@ from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.identification.diagnosis.health import LEAST_TRAVEL_M, LEAST_TURN_RAD
 from robot_dyn_id.identification.diagnosis.observation import observe_recordings
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.stages.correction import correct_positions
@@ -39,7 +38,7 @@ from robot_dyn_id.loads.payload import (
 from robot_dyn_id.loads.wrench import CHANNELS, compute_frame_motion, wrench_regressor
 from robot_dyn_id.model.kinematics import find_placement_of
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet, Ranges
+from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet, Ranges, least_travel
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.trials import FilteredTrials
@@ -166,7 +165,7 @@ def _payload_trials(
     trials, found, prints = filter_recordings(read.held_out, regressor, read.settings, settings.signals_of(arm))
     findings = (*read.findings, *found, *report_earlier(read, read.held_out, prints))
     travel = trials.ranges.q_max - trials.ranges.q_min
-    moving = travel > np.where(regressor.model.slides, LEAST_TRAVEL_M, LEAST_TURN_RAD)
+    moving = travel > least_travel(regressor.model.slides)
     if not moving.any():  # accepted by the user's overruling: then all rows are what there is
         moving[:] = True
     resting = set(np.array(arm.robot.joint_names)[~moving].tolist())

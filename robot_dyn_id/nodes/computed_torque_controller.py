@@ -299,6 +299,10 @@ class ComputedTorqueController(EffortNode):
             return (ERROR, self._refused) if self._refused else (STALE, "waiting for identified_parameters")
         return None
 
+    def is_awaited(self) -> bool:
+        """See `RobotNode`."""
+        return self._law.model is None and not self._refused and self.count_publishers("identified_parameters") > 0
+
     def describe_commands(self) -> tuple[bytes, str]:
         """See `EffortNode`."""
         if self._law.dynamics is not None or self._law.start is None:

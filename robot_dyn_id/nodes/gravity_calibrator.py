@@ -15,7 +15,6 @@ from std_srvs.srv import Trigger
 
 from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.files.configuration import Configuration, read_configuration
-from robot_dyn_id.findings import format_findings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
@@ -24,7 +23,7 @@ from robot_dyn_id.nodes.recording.excitation_watch import Event, RecordedExcitat
 from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, make_folder, wait_for_bags
 from robot_dyn_id.nodes.runtime.computation import Computation
 from robot_dyn_id.nodes.runtime.deferred_answers import DeferredAnswers
-from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE, WARN
+from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE, WARN, log_findings
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
@@ -154,8 +153,7 @@ class GravityCalibrator(RobotNode):
             self._outcome = ERROR, f"calibration failed: {error}; the recording stays in {self._bags}"
         else:
             warnings = [finding for finding in result.findings if finding.severity != "info"]
-            for line in format_findings(result.findings):
-                self.get_logger().info(line)
+            log_findings(self.get_logger(), result.findings)
             self._outcome = (WARN if warnings else OK), f"{_summary(result)}, in {file}"
         for answer in self._requests:
             self._answers.give(answer, self._outcome[0] != ERROR, self._outcome[1])

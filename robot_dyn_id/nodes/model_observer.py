@@ -43,7 +43,7 @@ class ModelObserver(RobotNode, Generic[Monitor]):
     def begin(self) -> None:
         """Set the node up."""
         self._monitor: Monitor | None = None
-        self._heard, self._measured = -math.inf, True
+        self._heard, self._since, self._measured = -math.inf, -math.inf, True
         self._models = LatestComputation(self._prepare)
         warm_up()
         self.set_up()
@@ -84,6 +84,10 @@ class ModelObserver(RobotNode, Generic[Monitor]):
     @abstractmethod
     def assess(self) -> Diagnosis:
         """Diagnosis while joint states come."""
+
+    def is_awaited(self) -> bool:
+        """See `RobotNode`."""
+        return self._monitor is None and self.count_publishers("identified_parameters") > 0
 
     def is_measured(self, message: JointState) -> bool:
         """Whether the velocities of joint states are used."""
@@ -130,6 +134,7 @@ class ModelObserver(RobotNode, Generic[Monitor]):
             self.refuse(f"identified_parameters: {error}")
             return
         self._parameters, self._monitor = found
+        self._since = self._seconds()
         self._order = JointOrder(self._parameters.robot.joint_names)
         self.hardware_id = self._parameters.robot.name
 
@@ -141,9 +146,9 @@ class ModelObserver(RobotNode, Generic[Monitor]):
         if self._monitor is None:
             self.condition.report(STALE, "waiting for identified_parameters")
             return
-        found, age = self.assess(), self._seconds() - self._heard
-        limit = Latency(self.settings.latency).unobserved
-        if age <= limit or found.level == ERROR:
+        found, now = self.assess(), self._seconds()
+        age, limit = now - self._heard, Latency(self.settings.latency).unobserved
+        if min(age, now - self._since) <= limit or found.level == ERROR:
             self.condition.report(found.level, found.message, found.values)
             return
         what = f"joint states are older than {limit:g} s" if math.isfinite(age) else "no joint states"

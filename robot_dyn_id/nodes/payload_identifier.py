@@ -21,7 +21,6 @@ from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.files.configuration import read_configuration
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.payload import read_payload
-from robot_dyn_id.findings import format_findings
 from robot_dyn_id.loads.payload import Payload, move_parameters
 from robot_dyn_id.model.kinematics import find_placement_of
 from robot_dyn_id.model.robot import RobotModel
@@ -46,7 +45,7 @@ from robot_dyn_id.nodes.payload.goal import (
 from robot_dyn_id.nodes.payload.settings import PayloadSettings
 from robot_dyn_id.nodes.payload.wrist import STATUS
 from robot_dyn_id.nodes.recording.stream_recording import make_folder
-from robot_dyn_id.nodes.runtime.diagnostics import OK, WARN, Diagnosis
+from robot_dyn_id.nodes.runtime.diagnostics import OK, WARN, Diagnosis, log_findings
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
@@ -324,8 +323,7 @@ class PayloadIdentifier(ManagedNode):
         if goal.loaded is not None and goal.run is not None and goal.run.payload is not None:
             self._loaded.publish(self.stamped(make_parameter_set_message(goal.loaded)))
             self._found = goal.run.payload, self._tool_number
-            for line in format_findings(goal.run.findings):
-                log.warning(line)
+            log_findings(log, goal.run.findings)
         elif succeeded and self._task == Goal.REFERENCE:
             self._reference = goal.run
         if succeeded:

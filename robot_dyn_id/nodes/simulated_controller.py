@@ -24,7 +24,10 @@ from robot_dyn_id.simulation.trajectory_controller import SUCCESSFUL, ToleranceR
 ACTION_TYPE = "control_msgs/action/FollowJointTrajectory"
 STATE_TYPE = "control_msgs/msg/JointTrajectoryControllerState"
 
-WITHOUT_ACTION = "trajectories are taken from the topic alone, without the action and without controller_state"
+WITHOUT_ACTION = (
+    "trajectories are taken from the topic alone, as excitation_publisher sends them by default, without the action "
+    "and without controller_state"
+)
 
 Reader = Callable[[JointTrajectory], tuple[TrajectoryPoints, float]]
 """Function that returns the points of a message and their start time [s]; raises an `InputError`."""

@@ -373,7 +373,7 @@ class Simulator(RobotNode):
         try:
             self._interfaces = SimulatedController(self, robot, settings.controller, self._commands.read, self.refuse)
         except InputError as error:
-            self.get_logger().info(f"{error}: {WITHOUT_ACTION}")
+            self.get_logger().info(f"{WITHOUT_ACTION} ({error})")
             return
         self._feedback_ticks = max(1, round(settings.rate / FEEDBACK_RATE_HZ))
         state_rate = settings.controller_state_rate

@@ -25,7 +25,7 @@ from robot_dyn_id.parameters.parameter_set import (
     check_format_version,
 )
 from robot_dyn_id.parameters.provenance import Fingerprint, Provenance
-from robot_dyn_id.parameters.ranges import Ranges, ResidualProfile
+from robot_dyn_id.parameters.ranges import Ranges, ResidualProfile, least_travel
 from robot_dyn_id.parameters.robot import MOST_BODIES, IdentifiedRobot, urdf_hash
 from robot_dyn_id.parameters.rules import LARGEST, LONGEST_LINE, UNKNOWN
 from robot_dyn_id.parameters.units import (
@@ -82,6 +82,7 @@ __all__ = [
     "implied_compensations",
     "inertial_names",
     "inertial_units_over",
+    "least_travel",
     "name_drive_unit",
     "urdf_hash",
 ]

@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 SPEED_RANGES, FEWEST_OF_RANGE = 12, 30
 """Number of ranges of the speed, and least number of samples of one."""
 
+LEAST_TURN_RAD, LEAST_TRAVEL_M = 0.02, 0.005
+"""Range of a joint's positions below which it does not count as moving."""
+
+
+def least_travel(slides: Mask | bool) -> Array:
+    """Range of positions below which a joint does not count as moving [rad or m], of the shape of `slides`.
+
+    Args:
+        slides: whether a joint is prismatic.
+    """
+    return np.asarray(np.where(slides, LEAST_TRAVEL_M, LEAST_TURN_RAD))
+
 
 @dataclass(frozen=True)
 class Ranges:

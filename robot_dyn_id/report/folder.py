@@ -9,12 +9,15 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.identification.validation.explanation import ModelExplanation
 from robot_dyn_id.parameters import PARAMETERS_FILE, ParameterSet
 from robot_dyn_id.text.files import name_part_of, write_atomically
+
+if TYPE_CHECKING:
+    from robot_dyn_id.report.advice import RunFiles
 
 PARAMETERS, REPORT, PAGE = PARAMETERS_FILE, "report.json", "report.html"
 
@@ -87,12 +90,16 @@ def _not_writable(folder: Path, error: OSError) -> InputError:
 
 
 def write_results(
-    folder: Path, summary: dict[str, Any], explanation: ModelExplanation, parameters: ParameterSet
+    folder: Path,
+    summary: dict[str, Any],
+    explanation: ModelExplanation,
+    parameters: ParameterSet,
+    files: RunFiles | None = None,
 ) -> None:
-    """Write `report.json` and `report.html`."""
+    """Write `report.json` and `report.html`; for the arguments see `write_html`."""
     from robot_dyn_id.report.html import write_html
 
-    write_html(folder / PAGE, summary, explanation, parameters)
+    write_html(folder / PAGE, summary, explanation, parameters, files)
     write_atomically(folder / REPORT, json.dumps(summary, indent=1, allow_nan=False) + "\n")
 
 

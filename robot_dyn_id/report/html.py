@@ -17,7 +17,7 @@ from robot_dyn_id.identification.validation.explanation.joints import JointExpla
 from robot_dyn_id.identification.validation.uses import format_figure_texts
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report import plots
-from robot_dyn_id.report.advice import advise
+from robot_dyn_id.report.advice import RunFiles, advise
 from robot_dyn_id.report.assets import MAX_SHOWN_FINDINGS, format_plus_minus, make_page_environment, number
 from robot_dyn_id.report.bodies import make_bodies_scene
 from robot_dyn_id.report.friction import compute_friction_curve, compute_reversal_curve
@@ -29,7 +29,13 @@ from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, compute_torque
 from robot_dyn_id.text.files import write_atomically
 
 
-def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanation, parameters: ParameterSet) -> None:
+def write_html(
+    path: Path,
+    summary: dict[str, Any],
+    explanation: ModelExplanation,
+    parameters: ParameterSet,
+    files: RunFiles | None = None,
+) -> None:
     """Write the page.
 
     Args:
@@ -37,6 +43,7 @@ def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanatio
         summary: from `report.summary`.
         explanation: what is shown.
         parameters: parameter set of the model that was evaluated.
+        files: files of the identification, for the commands of the next steps; None: those that the summary names.
 
     Raises:
         InputError: the file cannot be written.
@@ -68,7 +75,7 @@ def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanatio
             limited_means=LIMITED_MEANS,
             findings=_ranked(summary),
             max_findings=MAX_SHOWN_FINDINGS,
-            advice=advise(parameters, summary),
+            steps=_list_steps(parameters, summary, files or RunFiles.from_summary(summary)),
             rows=rows,
             counts=_counted("zero" if row["zero"] else row["status"] for row in rows),
             zero_reasons=_zero_reasons(rows),
@@ -102,6 +109,13 @@ def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanatio
         )
     )
     write_atomically(path, page)
+
+
+def _list_steps(
+    parameters: ParameterSet, summary: dict[str, Any], files: RunFiles
+) -> list[tuple[str, tuple[str, ...]]]:
+    """Next steps in words, each with its commands."""
+    return [(step.text[0].upper() + step.text[1:], files.list_commands(step)) for step in advise(parameters, summary)]
 
 
 def _use_texts(fit: dict[str, Any]) -> tuple[str, str]:

@@ -86,6 +86,7 @@ def write_preview(
     notes = (*geometry.notes, *(clearance.notes if clearance else ()))
     shapes = (*geometry.shapes, *stand_ins)
     bodies = {shape.placement.body for shape in shapes}
+    encounters, closest = _distances(motion, clearance, options.margin)
     each = len(rows) // len(model.joint_names)
     shown = np.unique(np.linspace(0, len(motion.t) - 1, POINTS).astype(np.int64))
     template, sheet = make_page_environment().get_template("preview.html.j2"), PlotSheet()
@@ -95,15 +96,13 @@ def write_preview(
         units=model.position_units,
         rows=rows,
         too_far=[row for row in rows if row.exceeded],
-        encounters=[str(found) for found in clearance.encounters(motion.t, motion.q, options.margin)]
-        if clearance
-        else [],
+        encounters=encounters,
+        closest=closest,
         checked=clearance is not None and bool(clearance.pairs),
         words=options.words or (clearance.note if clearance else UNCHECKED),
         stand_ins=clearance.stand_ins if clearance else (),
         stand_in_color=f"rgb{STAND_IN}",
         unchecked=clearance is not None and bool(clearance.notes),
-        margin=options.margin,
         notes=list(dict.fromkeys(notes)),
         bones=not bodies.issuperset(range(len(model.body_names))),
         curves=[
@@ -119,6 +118,23 @@ def write_preview(
         data=escape_script(make_scene(model, motion, around, draw_shapes(shapes, around))),
     )
     write_atomically(path, page)
+
+
+def _distances(motion: PlannedMotion, clearance: Clearance | None, margin: float) -> tuple[list[str], str]:
+    """Pairs that come closer than a minimum distance [m], or else the smallest distance of all pairs, in words."""
+    if clearance is None or not clearance.pairs:
+        return [], ""
+    nearest, pairs = clearance.smallest(motion.q, margin)
+    worst = int(np.argmin(nearest))
+    if nearest[worst] < margin:
+        return [str(found) for found in clearance.encounters(motion.t, motion.q, margin)], ""
+    count = len(clearance.pairs)
+    if pairs[worst] < 0:
+        return [], f"all {count} checked pairs stay {clearance.within:.3g} m or more apart"
+    return [], (
+        f"the closest of {count} checked pairs is {clearance.pairs[pairs[worst]]}, {nearest[worst]:.2g} m apart at "
+        f"{motion.t[worst]:.2f} s"
+    )
 
 
 def make_scene(

@@ -36,6 +36,9 @@ _RESOLVER: Any = yaml.resolver.Resolver()
 
 _EXPONENT = re.compile(r"[-+]?[0-9]+\.?[0-9]*[eE][-+]?[0-9]{1,3}")
 
+_PLACE = re.compile(r'in "<\w+ string>", ')
+"""Beginning of a place in messages of the YAML library, which does not know the file."""
+
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
@@ -68,10 +71,21 @@ def parse_yaml(text: str, source: str, error: type[RobotDynIdError] = InputError
         _check(text, _KeysOnce())  # before anything is built, since depth and aliases break the builder
         return yaml.load(text, Loader=_LOADER)
     except (yaml.YAMLError, _Refused, ValueError) as problem:
-        reason = shorten(" ".join(str(problem).split()), LONGEST_REASON, placeholder=" ...")
+        words = _PLACE.sub("at ", " ".join(str(problem).split()))
+        reason = shorten(words, LONGEST_REASON, placeholder=" ...") + _suggest_spaces(text, problem)
     except (LookupError, TypeError, AttributeError, OverflowError):  # such as `!!bool x`
         reason = "a value is not what its tag says"
     raise error(f"{source}: not a YAML file ({reason})")
+
+
+def _suggest_spaces(text: str, problem: Exception) -> str:
+    """Hint, for the end of a message, where the line at fault is indented by a tab; else empty."""
+    mark = getattr(problem, "problem_mark", None)
+    lines = text.splitlines()
+    if mark is None or mark.line >= len(lines):
+        return ""
+    line = lines[mark.line]
+    return "; indent by spaces, not by tabs" if "\t" in line[: len(line) - len(line.lstrip())] else ""
 
 
 def suggest_exponent(value: Any) -> str:

@@ -116,7 +116,7 @@ EXAMPLES: Mapping[str, _Source] = {
 """Examples by name."""
 
 
-def load_example(name: str, with_masses: bool = True) -> Example:
+def load_example(name: str, with_masses: bool = False) -> Example:
     """Load a measured recording that comes with the package, and the robot that it is of.
 
     Example:
@@ -129,7 +129,7 @@ def load_example(name: str, with_masses: bool = True) -> Example:
     Args:
         name: `franka`.
         with_masses: take the masses and inertias of the links from the package example-robot-data, where it is
-            installed; without them the links have none, and an identification starts from the geometry alone.
+            installed; by default the links have none, and an identification starts from the geometry alone.
 
     Raises:
         UsageError: there is no such example.

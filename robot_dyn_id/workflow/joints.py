@@ -14,9 +14,10 @@ from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.identification.diagnosis.health import LEAST_TRAVEL_M, LEAST_TURN_RAD, LIMIT_TOLERANCE
+from robot_dyn_id.identification.diagnosis.health import LIMIT_TOLERANCE
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.parameters import least_travel
 from robot_dyn_id.recordings import FileRecording
 from robot_dyn_id.signals.cleaning import LARGEST_POSITION
 from robot_dyn_id.uses import LIMITED, USES
@@ -193,7 +194,7 @@ def report_fixed(model: RobotModel, recordings: Sequence[Recording]) -> tuple[Fi
         if name not in model.held or name not in recorded:
             continue
         low, high = _range_of(name, [recording for recording in recordings if name in recording.joint_names])
-        least = LEAST_TURN_RAD if unit == "rad" else LEAST_TRAVEL_M
+        least = least_travel(unit == "m")
         fixed = model.held[name]
         if not max(high, fixed) - min(low, fixed) > least:  # also where no position is recorded
             continue

@@ -15,6 +15,7 @@ from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.identification.validation.explanation import explain
 from robot_dyn_id.parameters import GAIN_REMEDY, ParameterSet, describe_unknown_gains
+from robot_dyn_id.report.advice import RunFiles
 from robot_dyn_id.report.figure import draw_torque_figure
 from robot_dyn_id.report.folder import PARAMETERS, make_output_folder, write_results
 from robot_dyn_id.report.summary import summarize_evaluation, summarize_identification
@@ -97,11 +98,12 @@ class IdentificationResult:
         """Held-out errors per joint, cross-check, the model, uses, findings, and the verdict."""
         return format_identification(self.identification)
 
-    def save(self, folder: str | Path) -> dict[str, Any]:
+    def save(self, folder: str | Path, files: RunFiles | None = None) -> dict[str, Any]:
         """Write `parameters.yaml`, `report.json` and `report.html`, and replace those of an earlier run.
 
         Args:
             folder: the folder of the results, created if needed.
+            files: files of the identification, for the commands on the page; None: those that the results name.
 
         Returns:
             Content of `report.json`.
@@ -112,7 +114,7 @@ class IdentificationResult:
         folder = make_output_folder(folder)
         explanation = explain(self.evaluation, self.parameters, self.identification.training)
         summary = summarize_identification(self.identification, str(folder / PARAMETERS), explanation)
-        write_results(folder, summary, explanation, self.parameters)
+        write_results(folder, summary, explanation, self.parameters, files)
         write_parameters(folder / PARAMETERS, self.parameters)
         return summary
 

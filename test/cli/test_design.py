@@ -16,6 +16,7 @@ from robot_dyn_id.model.robot import RobotModel
 
 URDFS = Path(__file__).resolve().parents[2] / "urdf"
 QUICK = {"search": {"draws": 10, "starts": 1, "finished": 1}, "acceleration": 8.0, "ground": False}
+JOINTS = ("joint1", "joint2", "joint3")
 
 
 def design(capsys, tmp_path, *words, demands=QUICK, robot="planar3r"):
@@ -316,6 +317,19 @@ def test_a_configuration_of_a_robot_brings_its_demands(capsys, tmp_path):
     assert code == 0 and list(answer["posture"]) == ["joint1"] and answer["velocity_scale"] == 0.5
     assert read_trajectory(answer["trajectory_file"]).limits.acceleration.tolist() == [8.0]
     assert main([*words[:-3], "ur5f", *words[-2:]]) == 2 and "no robot of that name" in capsys.readouterr().err
+
+
+def test_a_design_file_replaces_the_demands_of_a_robot_key_by_key(capsys, tmp_path):
+    robot, file = tmp_path / "robot.yaml", tmp_path / "own.yaml"
+    demands = {**QUICK, "velocity_limit": {"joint1": 1.0, "joint2": 1.2}, "posture": dict.fromkeys(JOINTS, 0.3)}
+    robot.write_text(yaml.safe_dump({"design": demands, "identification": {"identify": list(JOINTS)}}))
+    file.write_text(yaml.safe_dump({"velocity_limit": {"joint1": 0.8}, "acceleration": {"joint3": 2.0}}))
+    words = ["design", "--robot", str(URDFS / "planar3r.urdf"), "--config", str(robot), "--design", str(file)]
+    code = main([*words, "--out", str(tmp_path / "out"), "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert code == 0 and answer["posture"] == dict.fromkeys(JOINTS, 0.3)
+    limits = read_trajectory(answer["trajectory_file"]).limits
+    assert limits.acceleration.tolist() == [8.0, 8.0, 2.0] and limits.velocity[:2].tolist() == [0.4, 0.6]
 
 
 @pytest.mark.slow

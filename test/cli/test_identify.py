@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`robot-dyn-id identify`: its answers, and one line for every bad input."""
 
+import html
 import json
 import re
 import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ from support.robots import joint, link, urdf
 from support.simulated import ARM, changed, save_npz
 from support.temporary_files import count_temporary_files, keep_results
 
+import robot_dyn_id as rdi
 from robot_dyn_id.dynamics.terms.friction import FRICTION
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.uses import USES
@@ -423,3 +426,41 @@ def test_paths_are_relative_to_where_one_stands(files, tmp_path, cli, monkeypatc
     code, _, err = cli("identify", "data.npz", "--robot", "arm.urdf", "--out", "run", *SIMPLE_MODEL)
     assert code == 0, err
     assert (tmp_path / "run" / "parameters.yaml").exists()
+
+
+# --- commands on the page ------------------------------------------------------------------------------------------
+
+
+def commands_of(page):
+    return [
+        shlex.split(html.unescape(found))
+        for found in re.findall(r'<code class="command">(.*?)</code>', page.read_text())
+    ]
+
+
+def test_the_commands_of_the_page_run_as_they_are_shown(files, cli):
+    commands = commands_of(files / "report.html")
+    steps = {tuple(words[1:3]): words for words in commands}
+    assert all(words[0] == "robot-dyn-id" for words in commands) and ("predict", str(files / "data.npz")) in steps
+    for words in commands:
+        if words[1] in ("predict", "export"):
+            assert words[words.index("--robot") + 1] == str(files / "arm.urdf")
+            assert cli(*words[1:])[0] == 0 and Path(words[-1]).is_file()
+        elif words[1:3] == ["node", "identifier"]:
+            assert f"parameters:={files / 'parameters.yaml'}" in words
+        elif words[1] == "payload":
+            assert words[words.index("--parameters") + 1] == str(files / "parameters.yaml")
+
+
+def test_the_page_of_a_result_without_files_uses_the_robot_of_its_parameters(files, cli, tmp_path):
+    result = rdi.identify(rdi.load_robot(files / "arm.urdf"), rdi.open_recording(files / "data.npz"))
+    result.save(tmp_path / "run")
+    ran = 0
+    for words in commands_of(tmp_path / "run" / "report.html"):
+        if words[1] in ("predict", "export"):
+            assert words[words.index("--robot") + 1] == str(tmp_path / "run" / "parameters.yaml")
+            assert cli(*words[1:])[0] == 0
+            ran += 1
+    assert ran
+    code, _, err = cli("base", robot=tmp_path / "nowhere" / "parameters.yaml")
+    assert code == 3 and "nowhere" in err

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Centers of motions: the middle of the limits where it is free, else a configuration with free space around it."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from support.designs import ARM7, PLANAR, regressor_of_arm
 
 from robot_dyn_id.errors import MotionError, UsageError
-from robot_dyn_id.excitation.center import NEAR_SHARE, choose_center
+from robot_dyn_id.excitation.center import NEAR_SHARE, Load, choose_center
 from robot_dyn_id.excitation.collision.clearance import Clearance
 from robot_dyn_id.excitation.collision.obstacles import Scene
 from robot_dyn_id.excitation.design.planning import make_design_task
@@ -17,6 +18,7 @@ from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.files.design import design_settings
 from robot_dyn_id.model.robot import RobotModel
 
+LIMITS7 = MotionLimits.from_model(ARM7, [5.0])
 LIMITS = MotionLimits.from_model(PLANAR, [5.0], margin=0.05)
 
 
@@ -50,8 +52,9 @@ def test_the_weight_counts_as_much_as_collisions():
     clearance, torques = Clearance(sideways, Scene(ground=False)), TorqueModel.from_model(sideways, 0.1)
     middle, _ = LIMITS.center_and_reach()
     allowed = 0.6 * np.abs(torques.at_rest(middle[:, None])).max()
-    center = choose_center(LIMITS, clearance, lambda q: np.abs(torques.at_rest(q)).max(axis=0) / allowed)
-    assert "the weight is above" in center.obstruction
+    load = Load(torques.at_rest, np.full(3, allowed), sideways.effort_units)
+    center = choose_center(LIMITS, clearance, load)
+    assert "the weight needs up to" in center.obstruction
     assert np.abs(torques.at_rest(center.position[:, None])).max() < allowed
 
 
@@ -69,8 +72,42 @@ def test_a_design_states_the_configuration_that_it_chose_as_a_line_of_its_file()
 
 
 def test_no_free_configuration_is_refused_at_once_with_the_line_to_copy():
-    with pytest.raises(MotionError, match=r"above the usable efforts in 300 of 300(.|\n)*\nposture: \{joint1: .*\}"):
+    with pytest.raises(MotionError, match=r"raise the efforts(.|\n)*\nposture: \{joint1: .*\}"):
         task(ARM7, effort_scale=1e-4)
+
+
+def test_an_effort_limit_below_the_weight_names_the_joint_and_its_torque():
+    limits = replace(ARM7.limits, effort=np.where(np.arange(7) == 1, 0.5, ARM7.limits.effort))
+    with pytest.raises(MotionError) as refused:
+        task(replace(ARM7, limits=limits), ground=False)
+    stated = r"the weight needs up to ([\d.]+) N m of joint2, above the usable 0.35, in \d+ of 300"
+    found = re.search(stated, str(refused.value))
+    torques = TorqueModel.from_model(ARM7, 0.1)
+    q = np.random.default_rng(0).uniform(-1.0, 1.0, (7, 2000)) * LIMITS7.center_and_reach()[1][:, None]
+    largest = np.abs(torques.at_rest(q)[1]).max()
+    assert found and 0.7 * largest < float(found[1]) < 1.1 * largest
+    assert "touch" not in str(refused.value) and "ground" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("limit", "reached"), [({"velocity_limit": 0.001}, "0.005"), ({"acceleration": 1e-4}, "0.0025")]
+)
+def test_a_joint_that_cannot_move_visibly_is_refused_at_once(limit, reached):
+    velocity = np.where(np.arange(7) == 3, limit.get("velocity_limit", 1.5), ARM7.limits.velocity)
+    slow = replace(ARM7, limits=replace(ARM7.limits, velocity=velocity))
+    acceleration = {"all": 5.0, "joint4": limit.get("acceleration", 5.0)}
+    with pytest.raises(MotionError, match=rf"too little in 10 s .*: at most joint4 {reached} of 0.02 rad; give larger"):
+        task(slow, clearance=0.0, acceleration=acceleration)
+    others = tuple(name for name in ARM7.joint_names if name != "joint4")
+    assert task(slow, clearance=0.0, acceleration=acceleration, moving=others).problem.must_move.tolist() == [
+        0,
+        1,
+        2,
+        4,
+        5,
+        6,
+    ]
+    assert not len(task(slow, clearance=0.0, acceleration=acceleration, identified=("fv1",)).problem.must_move)
 
 
 def test_a_given_configuration_that_collides_is_refused_and_a_free_center_is_not():

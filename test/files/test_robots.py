@@ -77,3 +77,18 @@ def test_a_plain_configuration_is_not_that_of_a_robot(tmp_path):
     file.write_text("design: {period: 7.0}\nidentification: {cutoff: 6.0}\n")
     assert is_of_robot(file) and read_configuration(file).settings.cutoff == 6.0
     assert read_design_settings(file).demand.period == 7.0
+
+
+def test_later_design_files_take_precedence_key_by_key(tmp_path):
+    first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
+    first.write_text(
+        "{acceleration: 3.0, velocity_limit: {a: 1.0, b: 2.0}, effort_limit: {a: 5.0}, seed: 7, period: 8.0}"
+    )
+    second.write_text("{acceleration: {b: 1.0}, velocity_limit: {a: 0.5}, effort_limit: 9.0, period: 6.0}")
+    found = read_design_settings(first, None, second, velocity_limit={"b": 1.5})
+    assert found.acceleration == {"all": 3.0, "b": 1.0} and found.velocity_limit == {"a": 0.5, "b": 1.5}
+    assert found.effort_limit == {"all": 9.0} and found.seed == 7 and found.demand.period == 6.0
+    assert read_design_settings(second).seed == 1
+    first.write_text("{perio: 8.0}")
+    with pytest.raises(UsageError, match=r"first\.yaml: unknown key 'perio'"):
+        read_design_settings(first, second)

@@ -44,6 +44,9 @@ def test_the_demo_shows_what_it_promises(tmp_path):
     assert answer["run_folder"] == str(folder)
     assert "recording" in done.stderr  # progress while it works
     assert "REHEARSAL" not in done.stderr and "checked for collisions" not in done.stderr
+    warned = [line for line in done.stderr.splitlines() if line.startswith("[WARN]")]
+    expected = ("already registered", "waiting for identified_parameters", "no joint states", "wrong gains")
+    assert not [line for line in warned if any(words in line for words in expected)], "nothing is wrong"
     assert read_parameters(folder / "parameters.yaml").judgment.verdict == "good"
     assert {path.name for path in folder.iterdir()} == set(demo.OUTPUTS), "all that is written is claimed"
     assert len(open_recording(folder / "training").joint_names) == 7

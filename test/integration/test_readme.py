@@ -36,11 +36,11 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory):
-    """The folder in which the first command was run, without the package that has masses, and what it printed."""
+    """The folder in which the first command was run, and what it printed."""
     folder = tmp_path_factory.mktemp("try")
     printed = io.StringIO()
     with changed_folder(folder), contextlib.redirect_stdout(printed):
-        assert main(["try", "franka", "--masses", "none"]) == 0
+        assert main(["try", "franka"]) == 0
     return folder, printed.getvalue().splitlines()
 
 

@@ -27,6 +27,7 @@ from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.identification.assembly import replace_values
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController, ComputedTorqueControllerSettings
+from robot_dyn_id.nodes.runtime.diagnostics import STARTUP_TIME_S
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, STREAM
 from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
@@ -329,6 +330,47 @@ def test_what_is_waited_for_is_a_warning_after_five_seconds_only(world):
     world.until(lambda: levels() == [20, 30], what="warning")
     assert world.time - begin < 8.0
     world.remove(node)
+
+
+def test_a_model_that_has_a_publisher_is_waited_for_without_a_warning(world, tmp_path):
+    (tmp_path / "arm.urdf").write_text(ARM)
+    log = world.heard(Log, "/rosout", DEEP)
+    publisher = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
+    nodes = [
+        world.add(TorqueResidualMonitor),
+        world.add(ComputedTorqueController, *ros_arguments(urdf=tmp_path / "arm.urdf")),
+    ]
+
+    def levels():
+        return {line.level for line in log if line.msg == "waiting for identified_parameters"}
+
+    world.until(lambda: 20 in levels() and all(node.is_awaited() for node in nodes), what="information")
+    begin = world.time
+    world.until(lambda: world.time - begin > STARTUP_TIME_S + 2.0, what="the time after which waiting is a warning")
+    assert levels() == {20}
+    world.probe.destroy_publisher(publisher)
+    world.until(lambda: 30 in levels(), what="warning")
+
+
+def test_joint_states_are_missed_only_when_a_model_has_waited_for_them(world):
+    world.keep_time()
+    log = world.heard(Log, "/rosout", DEEP)
+    publisher = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
+    world.add(TorqueResidualMonitor, *ros_arguments(latency="0.5"))
+    publisher.publish(message(identified()))
+    world.until(lambda: any("base parameters" in line.msg for line in log), what="the model")
+    begin = world.time
+    world.until(lambda: any("no joint states" in line.msg for line in log), what="the warning")
+    assert world.time - begin > 0.5
+
+
+def test_another_node_of_the_same_name_follows_without_a_warning(world, capfd):
+    removed = []
+    for _ in range(3):
+        removed.append(world.add(TorqueResidualMonitor))
+        world.wait(0.1)
+        world.remove(removed[-1])
+    assert "already registered" not in capfd.readouterr().err
 
 
 @pytest.mark.real_time

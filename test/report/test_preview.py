@@ -127,6 +127,24 @@ def test_violated_limits_are_reported_first(tmp_path):
     assert re.search(r"panda_hand and wall overlap by [\d.]+ m at [\d.]+ s", text)
 
 
+def test_the_smallest_distance_and_its_pair_are_stated(tmp_path):
+    model = robot("planar3r")
+    motion, limits = planned(model)
+    floors = [{"name": "floor", "height": -0.05 * step} for step in range(60, 0, -1)]
+    scenes = (Clearance(model, Scene(parse_obstacles([floor]), ground=False)) for floor in floors)
+    near = next(one for one in scenes if 0.0 < one.smallest(motion.q, 0.0)[0].min() < one.within)
+    distance, pair = near.smallest(motion.q, 0.0)
+    at = int(np.argmin(distance))
+    text = Page(page_of(tmp_path, model, motion, limits=limits, clearance=near)).text
+    stated = f"the closest of {len(near.pairs)} checked pairs is {near.pairs[pair[at]]}, {distance[at]:.2g} m apart"
+    assert f"{stated} at {motion.t[at]:.2f} s" in text and "than 0 m" not in text
+    far = Clearance(model, Scene(parse_obstacles([{"name": "floor", "height": -9.0}]), ground=False))
+    still = replace(motion, q=0.0 * motion.q)
+    assert far.smallest(still.q, 0.0)[1][0] == -1
+    text = Page(page_of(tmp_path, model, still, limits=limits, clearance=far)).text
+    assert f"all {len(far.pairs)} checked pairs stay {far.within:.3g} m or more apart" in text
+
+
 def test_markup_in_names_is_text(tmp_path):
     model = RobotModel.from_urdf(PLANAR3R.read_text().replace('"joint1"', '"&lt;/script&gt;&lt;b&gt;"'))
     motion, _ = planned(model)

@@ -4,8 +4,10 @@
 import json
 import math
 import re
+import sys
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -24,7 +26,7 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.explanation import explain
 from robot_dyn_id.identification.validation.uses import UseJudgment, format_figure, reduce_joints
 from robot_dyn_id.parameters import FitFor
-from robot_dyn_id.report.advice import DESIGN, STEPS, advise
+from robot_dyn_id.report.advice import DESIGN, STEPS, RunFiles, advise
 from robot_dyn_id.report.assets import format_percent, format_plus_minus, number
 from robot_dyn_id.report.friction import compute_friction_curve, compute_reversal_curve
 from robot_dyn_id.report.html import write_html
@@ -225,6 +227,24 @@ def test_no_export_is_advised_that_would_be_refused():
     refused = altered(parameters, judgment={"verdict": "bad"})
     assert not any(one.command[0] == "export" for one in advise(refused, everything))
     assert any(one.command[0] == "export" for one in advise(parameters, everything))
+
+
+@pytest.mark.parametrize(
+    ("called", "on_path", "words"),
+    [
+        ("bin/robot-dyn-id", True, "robot-dyn-id"),
+        ("bin/robot-dyn-id", False, "bin/robot-dyn-id"),
+        ("other/robot_dyn_id/__main__.py", True, f"{sys.executable} -m robot_dyn_id"),
+        ("analysis.py", False, "robot-dyn-id"),
+    ],
+)
+def test_commands_are_shown_as_the_program_was_called(called, on_path, words, tmp_path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "robot-dyn-id").touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [called])
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}" if on_path else "/nowhere")
+    assert RunFiles(Path("run"), (), ()).format("try", "franka") == f"{words} try franka"
 
 
 TIAGO = ("torso_lift_joint", *(f"arm_{number}_joint" for number in range(1, 8)))

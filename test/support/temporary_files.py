@@ -22,8 +22,8 @@ def keep_results(monkeypatch):
     """Stores keep nothing in memory; the list of all results that are saved, with the number of temporary files then."""
     kept, save = [], IdentificationResult.save
 
-    def saved(result, folder):
-        summary = save(result, folder)
+    def saved(result, folder, files=None):
+        summary = save(result, folder, files)
         kept.append((result, count_temporary_files()))
         return summary
 

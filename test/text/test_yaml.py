@@ -53,3 +53,19 @@ def test_keys_are_compared_by_type_and_merged_mappings_may_be_several():
 def test_equal_keys_of_different_mappings_are_read():
     content = {"a": {"a": 1, "b": ["a", "a"]}, "b": {"a": [{"a": 1}, {"a": 2}]}}
     assert yaml.parse_yaml(yaml.format_yaml(content), "f.yaml") == content
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("cutoff: 5.0\n\tterms: []\n", r"at line 2, column 1; indent by spaces, not by tabs\)"),
+        ("joints:\n\telbow: {gain: 2.0}\n", r"at line 2, column 1; indent by spaces, not by tabs\)"),
+        ("cutoff: 5.0\nterms: [a, b\n", r"at line 3, column 1\)"),
+        ("cutoff: \x01\n", r"position \d+\)"),
+    ],
+)
+def test_a_syntax_error_names_the_file_and_the_line_alone(text, words):
+    with pytest.raises(InputError, match=words) as found:
+        yaml.parse_yaml(text, "f.yaml")
+    assert str(found.value).startswith("f.yaml: not a YAML file (") and "string>" not in str(found.value)
+    assert ("tabs" in str(found.value)) == ("\t" in text)

@@ -71,7 +71,7 @@ def test_a_try_whose_results_cannot_be_written_closes_them(monkeypatch, tmp_path
     class Result:
         closed = False
 
-        def save(self, folder):
+        def save(self, folder, files):
             raise InputError(f"{folder}: cannot be written")
 
         def close(self):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.base_parameters import compute_base_parameters, draw_random_motion
 from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.regressor import Regressor, find_inertia_rows, place_terms_on_joints
@@ -166,7 +166,7 @@ def make_design_task(
     clearance = make_clearance(settings, model, surroundings) if settings.clearance > 0.0 else None
     torques = _torque_model(settings, model, prior)
     effort = scale_effort_limits(model.limits.effort, settings.effort_scale)
-    posture, remark = _posture(settings, model, limits, demand, clearance, _load(torques, effort))
+    posture, remark = _posture(settings, model, limits, demand, clearance, _load(model, torques, effort))
     notes += (remark,) if remark else ()
     demand = replace(demand, posture=posture)
     base = target or _select_parameters(settings, _list_parameters(settings, reduced.regressor, moving))
@@ -175,6 +175,10 @@ def make_design_task(
     demand = choose_postures(settings.form, demand, limits, information)
     family = make_parametrization(settings.form, limits, demand)
     check_waves(family, limits, settings.rate)
+    complete = not (settings.identified or settings.parameters or earlier)
+    must_move = np.array(moving if complete else [], dtype=np.int64)
+    if not demand.free_period:
+        check_travel(limits, family.duration, must_move)
     requirements = list(_requirements(settings, model, limits, family, clearance))
     if np.isfinite(effort).any():
         requirements.insert(1, EffortLimits(torques, effort))
@@ -187,6 +191,7 @@ def make_design_task(
         tuple(requirements),
         settings.rate,
         np.zeros((len(base.names),) * 2) if earlier is None else earlier.information,
+        must_move,
     )
     notes = (*notes, *(clearance.notes if clearance else ()))
     usage = _usage(settings, torques, effort)
@@ -202,11 +207,9 @@ def _usage(settings: DesignSettings, torques: TorqueModel, effort: Array) -> str
     return f"{speeds} and {settings.effort_scale:.0%} of the rated efforts, with {torques.friction}"
 
 
-def _load(torques: TorqueModel, effort: Array) -> Load | None:
-    """Largest static effort of a joint relative to its limit; None if efforts are not limited."""
-    if not np.isfinite(effort).any():
-        return None
-    return lambda q: np.asarray(np.abs(torques.at_rest(q) / effort[:, None]).max(axis=0))
+def _load(model: RobotModel, torques: TorqueModel, effort: Array) -> Load | None:
+    """Static efforts and their limits; None if efforts are not limited."""
+    return Load(torques.at_rest, effort, model.effort_units) if np.isfinite(effort).any() else None
 
 
 def _posture(
@@ -238,10 +241,11 @@ def _posture(
     moving = np.isin(np.arange(len(limits.joint_names)), find_moving_joints(limits, demand))
     center = choose_center(limits, clearance, load, moving)
     line = format_posture(model.joint_names, center.position)
-    chosen = center.replace_middle(
-        f"give one in the design file, with your own values:\n{line}\nor correct the surroundings (ground: false "
-        "if there is no ground at z = 0 of the base, ground: -0.5 if it is lower)"
-    )
+    if center.overloaded:
+        cure = "raise the efforts (effort_limit, effort_scale) if the joints can hold the arm"
+    else:
+        cure = "correct the surroundings (ground: false if z = 0 of the base is free, ground: -0.5 if it is lower)"
+    chosen = center.replace_middle(f"{cure}, or give a configuration in the design file, with your own values:\n{line}")
     return chosen, f"posture: {center.remark}, and to be changed in the design file: {line}" if chosen else ""
 
 
@@ -278,6 +282,27 @@ def check_waves(family: Parametrization, limits: MotionLimits, rate: float) -> N
             f"a motion of {family.duration:.3g} s within the limits is not faster than {speed.max():.2g} rad/s or m/s, "
             f"as noise is (below {REST_SPEED:g}): choose a longer period if the acceleration limits it, a shorter "
             "one if the range does"
+        )
+
+
+def check_travel(limits: MotionLimits, duration: float, joints: Integers) -> None:
+    """Check that the limits allow joints to move as far as a recording has to show.
+
+    Args:
+        limits: motion limits of the joints.
+        duration: duration of the motion [s].
+        joints: indices of the joints that have to move.
+
+    Raises:
+        MotionError: a joint cannot; names it.
+    """
+    by_rates = np.minimum(limits.velocity * duration, limits.acceleration * duration**2 / 4.0)
+    resting = limits.list_barely_moving(np.minimum(limits.upper - limits.lower, by_rates), joints)
+    if resting:
+        raise MotionError(
+            f"within the limits of position, velocity and acceleration joints move too little in {duration:.3g} s for "
+            f"friction and inertia to be identifiable: at most {', '.join(resting)}; give larger limits "
+            "(velocity_limit, velocity_scale, acceleration, margin) or a longer period, or leave them out (joints)"
         )
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.design.information import Information
@@ -44,6 +44,7 @@ class DesignProblem:
         requirements: all requirements, including the motion limits.
         rate: sampling rate of the recording [Hz].
         prior: information from earlier recordings, shape (p, p).
+        must_move: indices of the joints of which less motion than a recording shows is refused.
         samples: minimum number of samples per cycle.
         sharpness: sharpness of the smooth maxima of the requirements.
         evaluations: one entry per evaluation of the objective.
@@ -56,6 +57,7 @@ class DesignProblem:
     requirements: Sequence[Requirement]
     rate: float
     prior: Array
+    must_move: Integers
     samples: int = FINAL_SAMPLES
     sharpness: float = SHARPNESS
     evaluations: list[None] = field(default_factory=list, repr=False)

@@ -27,6 +27,9 @@ LAST_FACTORS = (0.5, 0.25, 0.1, 0.05)
 REPAIRABLE_EXCESS = 0.3
 """Largest excess relative to the limit for which a smaller amplitude is tried [-]."""
 
+REACHED_SHARE = 0.1
+"""Margin relative to a limit below which a motion is reported as limited by it [-]."""
+
 BISECTION_STEPS = 3
 """Number of bisection steps for the largest feasible amplitude factor."""
 
@@ -178,7 +181,8 @@ def design(
         progress: callback that receives every stage of the work.
 
     Raises:
-        MotionError: no feasible motion was found; names the limits that the best one violates.
+        MotionError: no feasible motion was found, or none that moves all joints; names the limits that the best one
+            violates or reaches.
         UsageError: the optimizer is not installed.
     """
     began = time.perf_counter()
@@ -207,6 +211,13 @@ def design(
     violated = [str(margin) for margin in margins if not margin.satisfied]
     if violated:
         raise MotionError(f"no feasible motion was found; the closest one violates {'; '.join(violated)}")
+    _, (q, *_) = problem.sample_finely(best.x)
+    if resting := problem.limits.list_barely_moving(np.ptp(q, axis=1), problem.must_move):
+        reached = [margin.name for margin in margins if margin.margin <= REACHED_SHARE * abs(margin.limit)]
+        raise MotionError(
+            f"the best motion that was found moves too little for friction and inertia to be identifiable: "
+            f"{', '.join(resting)}; what it is limited by: {', '.join(reached) or 'its form'}"
+        )
     return _make_design(best, best.x, random_values, margins, interrupted, time.perf_counter() - began)
 
 

@@ -17,6 +17,7 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import UnsafeDataError
 from robot_dyn_id.findings import Definition, Finding, Section, Severity
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import least_travel
 from robot_dyn_id.signals.survey import Survey
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.uses import LIMITED, MOTION_USES, NO, USES
@@ -184,6 +185,17 @@ VELOCITIES_SCALED = Definition(
     check="velocity",
 )
 
+VELOCITIES_IN_OTHER_UNIT = Definition(
+    "velocities_in_other_unit",
+    Section.HEALTH,
+    "warning",
+    "Recorded velocities are the derivatives of the positions in another unit: degrees/s, rpm or turns/s. Information "
+    "if derivatives of the positions are used instead.",
+    "convert the velocities to rad/s, or leave them out",
+    lowers=dict.fromkeys((*MOTION_USES, "collision_detection"), LIMITED),
+    check="velocity",
+)
+
 TOO_LITTLE_MOTION = Definition(
     "too_little_motion",
     Section.HEALTH,
@@ -200,9 +212,6 @@ COARSE_SHARE = 0.5
 
 COARSE_VALUES = 50
 """Number of distinct efforts below which a sensor counts as coarse."""
-
-LEAST_TURN_RAD, LEAST_TRAVEL_M = 0.02, 0.005
-"""Range of a joint's positions below which it does not count as moving."""
 
 NOISE_WHITENESS = 0.5
 """Whiteness of positions without a bandwidth above which they are noise; see `Survey.whiteness`."""
@@ -229,7 +238,10 @@ AMPERES_RATIO, TOO_LARGE_RATIO = 0.15, 4.0
 
 SCALED_VELOCITY, SCALED_SPREAD, LARGEST_SCALE = 0.05, 0.02, 10.0
 """Ratio of the recorded velocities to the derivatives of the positions, less 1, above which time or velocities are
-scaled, its largest spread over the joints, and the largest ratio: larger ones are other units."""
+scaled, its largest spread over the joints, and the largest ratio."""
+
+VELOCITY_UNITS = {"degrees/s": 180.0 / math.pi, "rpm": 30.0 / math.pi, "turns/s": 0.5 / math.pi}
+"""Units of velocities that are not rad/s, by their number in 1 rad/s."""
 
 
 TRAINING_NEEDS = frozenset({"effort_coarse", "joint_barely_moves", "velocity_mismatch"})
@@ -251,7 +263,7 @@ def examine(survey: Survey, model: RobotModel, velocity: str = "auto") -> tuple[
         *_examine_positions(survey, model),
         *_examine_rows(survey),
         *_examine_missing(survey),
-        *_examine_velocities(survey, velocity),
+        *_examine_velocities(survey, velocity, model.slides),
     )
 
 
@@ -338,8 +350,7 @@ def _examine_efforts(survey: Survey) -> list[Finding]:
 
 
 def _examine_motion(survey: Survey, model: RobotModel) -> list[Finding]:
-    slides = model.slides
-    fixed = survey.q_max - survey.q_min < np.where(slides, LEAST_TRAVEL_M, LEAST_TURN_RAD)
+    fixed = survey.q_max - survey.q_min < least_travel(model.slides)
     if fixed.all():
         return [NO_MOTION.found("no joint moves: a static pose does not excite the dynamics")]
     noise = ~fixed & (survey.bandwidth == 0.0) & (survey.whiteness > NOISE_WHITENESS)
@@ -404,18 +415,42 @@ def _examine_missing(survey: Survey) -> list[Finding]:
     return findings
 
 
-def _examine_velocities(survey: Survey, velocity: str) -> list[Finding]:
+def _examine_velocities(survey: Survey, velocity: str, slides: Mask) -> list[Finding]:
     missing = survey.repairs.missing.get("velocity", 0) / max(1, survey.repairs.rows)  # a finding of its own
     known = np.isfinite(survey.velocity_gain) & (missing < MISSING_SHARE)
-    scaled = _examine_time_scale(survey.velocity_gain[known]) if survey.has_velocity else []
-    if not survey.has_velocity or survey.velocity_agrees_where(known) or velocity == "derivative":
-        return scaled
+    if not survey.has_velocity:
+        return []
+    converted, findings = np.zeros_like(known), []
+    for unit, factor in VELOCITY_UNITS.items():
+        alike = known & ~slides & (np.abs(survey.velocity_gain / factor - 1.0) < SCALED_SPREAD)
+        if alike.any():
+            findings.append(_report_unit(survey, unit, alike, velocity))
+        converted |= alike
+    if velocity == "derivative":
+        findings = []
+    known &= ~converted
+    findings += _examine_time_scale(survey.velocity_gain[known])
+    if survey.velocity_agrees_where(known) or velocity == "derivative":
+        return findings
     late_ms = 1e3 * float(np.median(survey.velocity_lag[known & (survey.bandwidth > 0)]))
     message = f"the recorded velocities disagree with the positions (median delay {late_ms:.0f} ms): "
     if velocity == "recorded":
-        return [*scaled, VELOCITY_MISMATCH.found(f"{message}they are used all the same")]
+        return [*findings, VELOCITY_MISMATCH.found(f"{message}they are used all the same")]
     unused = f"{message}derivatives of the positions are used"
-    return [*scaled, VELOCITY_MISMATCH.found(unused, severity="info")]
+    return [*findings, VELOCITY_MISMATCH.found(unused, severity="info")]
+
+
+def _report_unit(survey: Survey, unit: str, joints: Mask, velocity: str) -> Finding:
+    """Recorded velocities of some joints, shape (n,), that are in another unit."""
+    names = _select(survey.joint_names, joints)
+    ratio = float(np.median(survey.velocity_gain[joints]))
+    message = (
+        f"the recorded velocities of {', '.join(names)} are {ratio:.3g} times the derivatives of the positions, as "
+        f"those in {unit}: "
+    )
+    if velocity == "recorded":
+        return VELOCITIES_IN_OTHER_UNIT.found(f"{message}they are used all the same", names)
+    return VELOCITIES_IN_OTHER_UNIT.found(f"{message}derivatives of the positions are used", names, "info")
 
 
 def _examine_time_scale(gain: Array) -> list[Finding]:

@@ -12,12 +12,12 @@ from typing import Any
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.files.configuration import Configuration
-from robot_dyn_id.findings import format_findings
 from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.model.joint_values import make_joint_array
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.recording.stream_recording import wait_for_bags
 from robot_dyn_id.nodes.runtime.computation import Computation
+from robot_dyn_id.nodes.runtime.diagnostics import log_findings
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings.background_writer import BackgroundWriter
 from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
@@ -130,8 +130,7 @@ class IdentificationThread:
             f"cross-check: largest difference from Pinocchio {check.max_difference:.1e}, rank {check.rank_ours} ours, "
             f"{check.rank_pinocchio} Pinocchio's"
         )
-        for warning in evaluation.warnings:
-            self._log.warning(warning)
+        log_findings(self._log, evaluation.findings)
         self._log.info(f"held-out error {evaluation.held_out.all_joints_nrmse:.2%}; reports in {self._folder}")
         if evaluation.verdict.word == "bad":
             self._log.error(f"verdict bad, not published: {'; '.join(evaluation.verdict.reasons)}")
@@ -140,8 +139,7 @@ class IdentificationThread:
             self._log.info(f"verdict {evaluation.verdict.word}: {count} base parameters published")
 
     def _report_actuators(self, result: ActuatorResult) -> None:
-        for line in format_findings(result.findings):
-            self._log.warning(line)
+        log_findings(self._log, result.findings)
         word, count = result.verdict.word, len(result.model.joint_names)
         if word == "bad":
             self._log.error(f"verdict bad, not published: {'; '.join(result.verdict.reasons)}")

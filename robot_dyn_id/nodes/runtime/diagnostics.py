@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
+from robot_dyn_id.findings import Finding, format_finding
 from robot_dyn_id.nodes.runtime.changes import Changes
 
 OK, WARN, ERROR, STALE = (
@@ -30,6 +31,24 @@ def make_status_name(node: str) -> str:
         node: full name of the node: several robots share the topic.
     """
     return f"{node}: condition"
+
+
+def log_findings(log: Any, findings: Iterable[Finding]) -> None:
+    """Log findings by their severity: information is not a warning.
+
+    Args:
+        log: logger of a node.
+        findings: the findings.
+    """
+    for finding in findings:
+        text = format_finding(finding)
+        match finding.severity:  # one line each: a logger refuses another severity from the same line
+            case "error":
+                log.error(text)
+            case "warning":
+                log.warning(text)
+            case _:
+                log.info(text)
 
 
 @dataclass(frozen=True)
@@ -83,9 +102,13 @@ class Condition:
         else:
             self._log.warning(message)
 
-    def remind(self) -> Diagnosis:
-        """Return the diagnosis, and warn once if the node has been waiting since its start for too long."""
-        if self._waiting and time.monotonic() >= self._begun + STARTUP_TIME_S:
+    def remind(self, awaited: bool = False) -> Diagnosis:
+        """Return the diagnosis, and warn once if the node has been waiting since its start for too long.
+
+        Args:
+            awaited: whether what the node waits for is to come, so that waiting is not a fault.
+        """
+        if self._waiting and not awaited and time.monotonic() >= self._begun + STARTUP_TIME_S:
             self._waiting = False
             self._log.warning(self.diagnosis.message)
         return self.diagnosis

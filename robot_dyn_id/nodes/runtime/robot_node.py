@@ -409,7 +409,11 @@ class RobotNode(GuardedNode):
 
     def diagnosis(self) -> Diagnosis:
         """Diagnostic status, evaluated once per second."""
-        return self.condition.remind()
+        return self.condition.remind(self.is_awaited())
+
+    def is_awaited(self) -> bool:
+        """Whether what the node waits for has a publisher, which has not published yet."""
+        return False
 
     def _diagnose(self) -> None:
         try:

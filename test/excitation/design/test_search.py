@@ -101,6 +101,16 @@ def test_every_form_can_be_designed_and_keeps_to_all_limits(form):
         assert np.abs(dq).max() < 1e-9 and np.abs(ddq).max() < 1e-6
 
 
+def test_a_motion_that_hardly_moves_a_joint_is_refused_with_what_limits_it():
+    slow = replace(PLANAR, limits=replace(PLANAR.limits, velocity=np.array([2.0, 2.0, 0.006])))
+    one = plan(slow)
+    with pytest.raises(
+        MotionError,
+        match=r"moves too little .*: joint3 0.0\d+ of 0.02 rad; what it is limited by: .*velocity of joint3",
+    ):
+        design(one.problem, OPTIMIZERS["gradient"], 1, SearchEffort(draws=2, starts=1, finished=1, steps=2))
+
+
 @pytest.mark.slow
 def test_a_design_is_better_than_random_motions_and_reproducible():
     one, again, other = found(), found(), found(seed=2)

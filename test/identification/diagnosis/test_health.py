@@ -240,6 +240,24 @@ def test_time_stamps_that_are_scaled_are_named(healthy, factor):
     assert "velocities_scaled" not in one_joint
 
 
+UNITS = {"degrees/s": 180.0 / np.pi, "rpm": 30.0 / np.pi, "turns/s": 0.5 / np.pi}
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_velocities_in_another_unit_are_named_with_it(healthy, unit):
+    turning = ~ROBOT.model.slides
+    assert turning.sum() > 1
+    factors = np.where(turning, UNITS[unit], 1.0)
+    surveyed = survey([changed(healthy, dq=scaled(*factors))], healthy.joint_names, {})
+    (found,) = examine(surveyed, ROBOT.model, "auto")
+    assert (found.code, found.severity) == ("velocities_in_other_unit", "info")
+    assert f"as those in {unit}: derivatives of the positions are used" in found.message
+    assert f"{UNITS[unit]:.2g}"[:3] in found.message and len(found.joints) == turning.sum()
+    (used,) = examine(surveyed, ROBOT.model, "recorded")
+    assert used.severity == "warning" and "all the same" in used.message
+    assert examine(surveyed, ROBOT.model, "derivative") == ()
+
+
 def test_a_short_recording_is_not_coarse_for_its_few_samples():
     short = ROBOT.record(1, duration=40.0)
     short = changed(short, slice(0, 45), tau=lambda tau: tau[:45])

@@ -148,7 +148,7 @@ def _note_velocity(trials: FilteredTrials) -> str:
 
 def _note_effort(trials: FilteredTrials) -> str:
     fewest = int(trials.survey.tau_distinct.min())
-    return f"at least {fewest}{' or more' if fewest >= 1000 else ''} distinct values of every joint"
+    return f"at least {fewest} distinct values of every joint"
 
 
 _NOTES: Mapping[str, Callable[[FilteredTrials], str]] = {

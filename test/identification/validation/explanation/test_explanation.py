@@ -2,6 +2,7 @@
 """The explanation of identified models: figures that agree with the data, the metrics, and each other."""
 
 import json
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -243,6 +244,8 @@ class TestHealth:
         _, explanation = explained()
         assert [row.check for row in explanation.health] == list(CHECKS)
         assert all(row.found for row in explanation.health)
+        (effort,) = (row.found for row in explanation.health if "distinct" in row.found)
+        assert re.fullmatch(r"at least \d+ distinct values of every joint", effort)
 
     def test_a_fault_of_the_training_data_names_its_reason(self):
         """Figures are those of the training data, not of the shorter recording that was held out."""
