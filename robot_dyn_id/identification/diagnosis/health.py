@@ -279,7 +279,8 @@ def examine_motion(trials: FilteredTrials, model: RobotModel, ignore: Sequence[s
         UnsafeDataError: an error that is not overruled.
     """
     survey, velocity = trials.survey, "recorded" if trials.plan.recorded_velocity else "derivative"
-    found = (*_examine_positions(survey, model), *soften_for_validation(_examine_velocities(survey, velocity)))
+    velocities = _examine_velocities(survey, velocity, model.slides)
+    found = (*_examine_positions(survey, model), *soften_for_validation(velocities))
     return refuse(found, ignore, survey.sources)
 
 
