@@ -192,9 +192,11 @@ class MotionSamples:
         def turned(motion: Motion) -> Motion:
             return replace(motion, q=scale * motion.q + shift, dq=scale * motion.dq, ddq=scale * motion.ddq)
 
-        return replace(
+        moved = replace(
             self, motion=turned(self.motion), earlier=turned(self.earlier), later=turned(self.later), tau=tau
         )
+        vars(moved)["friction_bases"] = self.friction_bases  # friction is odd in the velocity: they span the same
+        return moved
 
 
 def _presliding(q: Array, segment: Integers) -> Array:
