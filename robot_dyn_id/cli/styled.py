@@ -113,6 +113,7 @@ def _uses(judgments: Sequence[UseJudgment]) -> Iterator[RenderableType]:
     yield by_joint
     yield ""
     arm = _table("fit for", "", "figure", "worst joint: finding")
+    arm.columns[2].no_wrap = True
     for use, answer, figures, joint in use_rows(judgments):
         arm.add_row(use, Text(answer, STYLES.get(answer, "")), figures, joint)
     yield arm

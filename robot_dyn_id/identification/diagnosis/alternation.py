@@ -18,7 +18,7 @@ SAMPLES_ALTERNATE = Definition(
     "error",
     "Values of a channel go to and fro from each sample to the next, by more than noise does, as where two nodes "
     "publish joint states on one topic. A low-pass leaves their mean, which neither of them has measured.",
-    "stop one of the two publishers (`ros2 topic info --verbose` names them), and record again",
+    "stop one of the two publishers (`ros2 topic info -v` names them), and record again",
     overrulable=True,
     lowers=dict.fromkeys(USES, NO),
     check="sign and unit",
