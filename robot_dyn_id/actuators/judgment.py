@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -12,10 +13,12 @@ from robot_dyn_id.actuators.ends import CAUSES
 from robot_dyn_id.actuators.identification import OF_TYPES, ActuatorEstimate, KnownDrives
 from robot_dyn_id.actuators.spread import LEAST_RECORDINGS
 from robot_dyn_id.actuators.validation import RolloutErrors
+from robot_dyn_id.dynamics.base_parameters import draw_random_motion
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.thresholds import Thresholds
 from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KD, KINDS, KP, LIMIT, OFFSET, VISCOUS
-from robot_dyn_id.model.robot import Limits
+from robot_dyn_id.model.robot import STANDARD_GRAVITY, Limits
 from robot_dyn_id.uses import LIMITED
 
 USE = "forward_simulation"
@@ -47,6 +50,29 @@ ACTUATOR_JOINT_ERROR = Definition(
     "check the gains and the effort limit of the joint, and that nothing touches it",
     lowers={USE: LIMITED},
 )
+
+ACTUATOR_EFFORT_UNEXPLAINED = Definition(
+    "actuator_effort_unexplained",
+    Section.ACTUATORS,
+    "error",
+    "The effort that the model computes from the held-out motion misses the commanded one by more than its RMS: no "
+    "model at all would be as good. Commands and positions may belong to different joints.",
+    "check the order of the commands, gains, joint names and masses",
+)
+
+ACTUATOR_OFFSET_LARGE = Definition(
+    "actuator_offset_large",
+    Section.ACTUATORS,
+    "warning",
+    "The offsets of all joints together are larger than the weight of the links could be in any pose: they replace a "
+    "weight that the masses, or the gains, of the description do not give. Armature and friction are wrong by the same "
+    "factor.",
+    "check the gains and their unit, and the masses of the robot",
+    lowers={USE: LIMITED},
+)
+
+POSES = 200
+"""Random poses in which the largest weight on each joint is searched for."""
 
 ACTUATOR_END_STOP = Definition(
     "actuator_end_stop",
@@ -182,6 +208,7 @@ def judge(
     """
     return (
         *_judge_simulation(estimate, held_out),
+        *_judge_offsets(estimate),
         *_report_ends(estimate, limits),
         *_report_poor(estimate),
         *_report_confounded(estimate),
@@ -207,10 +234,32 @@ def _judge_simulation(estimate: ActuatorEstimate, held_out: RolloutErrors | None
             f"simulations miss the held-out positions by {error:.3g} rad or m, {held_out.share:.0%} of the tracking "
             f"error; drives and links alone by {rigid:.3g}"
         )
+    if held_out.all_efforts > 1.0:
+        unexplained = [name for name, share in zip(names, held_out.efforts.tolist(), strict=True) if share > 1.0]
+        message = (
+            f"errors of the held-out effort are {held_out.all_efforts:.0%} of it, most of {', '.join(unexplained)}"
+        )
+        yield ACTUATOR_EFFORT_UNEXPLAINED.found(message, unexplained)
     bad = [name for name, share in zip(names, held_out.shares, strict=True) if share > BAD_SHARE]
     shares = ", ".join(f"{name} {held_out.shares[names.index(name)]:.0%}" for name in bad)
     if bad:
         yield ACTUATOR_JOINT_ERROR.found(f"error of simulations as a share of the tracking error: {shares}", bad)
+
+
+def _judge_offsets(estimate: ActuatorEstimate) -> Iterator[Finding]:
+    model, offset = estimate.links.robot, np.abs(estimate.actuators.values[OFFSET])
+    q = draw_random_motion(model, POSES).q
+    still, size = Motion(q, np.zeros_like(q), np.zeros_like(q)), np.linalg.norm(STANDARD_GRAVITY)
+    directions = [Regressor(replace(model, gravity=size * axis)) for axis in np.eye(3)]
+    torques = [regressor.torque(still, model.inertial_parameters) for regressor in directions]
+    weight = np.linalg.norm(torques, axis=0).max(axis=1)  # however the base is mounted
+    if np.linalg.norm(offset) <= np.linalg.norm(weight):
+        return
+    names = estimate.actuators.joint_names
+    large = np.flatnonzero(offset > weight).tolist()
+    listed = ", ".join(f"{names[j]} {offset[j]:.3g} (weight {weight[j]:.3g})" for j in large)
+    message = f"offsets are larger than the weight of the links in any pose [N m or N]: {listed}"
+    yield ACTUATOR_OFFSET_LARGE.found(message, [names[j] for j in large])
 
 
 def _report_ends(estimate: ActuatorEstimate, limits: Limits | None) -> Iterator[Finding]:

@@ -47,6 +47,20 @@ def test_models_that_are_worse_than_drives_and_links_alone_are_bad(estimate):
     assert found["actuator_simulation_bad"].severity == "error"
 
 
+def test_commands_of_other_joints_explain_no_effort(estimate):
+    exchanged = replace(estimate.actuators, offset=estimate.actuators.offset + np.array([0.0, 40.0, -40.0]))
+    errors = validate(MODEL, exchanged, [record(seed=3, duration=5.0, rate=50.0)])
+    found = codes(estimate, held_out=errors)["actuator_effort_unexplained"]
+    assert found.severity == "error" and set(found.joints) <= set(MODEL.joint_names) and len(found.joints) >= 2
+
+
+def test_offsets_that_no_weight_explains_are_named(estimate):
+    assert "actuator_offset_large" not in codes(estimate)
+    pushed = replace(estimate.actuators, offset=estimate.actuators.offset + np.array([0.0, 60.0, 0.0]))
+    found = codes(replace(estimate, actuators=pushed))["actuator_offset_large"]
+    assert (found.severity, found.joints) == ("warning", (MODEL.joint_names[1],))
+
+
 def test_a_fit_that_misses_its_own_recording_is_bad_without_another_one():
     """With the true gain the data need more effort than this limit allows."""
     weak = replace(KNOWN, limit=np.array([np.inf, 2.0, np.inf]))
