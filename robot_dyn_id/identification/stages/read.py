@@ -152,12 +152,13 @@ class Read:
         return any(row.step == RELATIVE_GAINS.code and row.chosen for row in self.tried)
 
     def with_gains(self, gains: RelativeGains) -> Read:
-        """The same with gains that are corrected by factors."""
-        drives, gains = dict(self.settings.drives), gains.relative_to(self.measured_gains)
+        """The same with gains that are corrected by factors; those that were not related before stay as they are."""
+        drives = dict(self.settings.drives)
+        related = [name for name, drive in drives.items() if drive.gain is not None and drive != drive.without_gain()]
+        gains = gains.of(related).relative_to(self.measured_gains)
         for name, factor in gains.values.items():
             gain = drives[name].gain
-            assert gain is not None  # that of a joint without a known one is 1
-            if name not in self.measured_gains:
+            if gain is not None and name not in self.measured_gains:
                 drives[name] = replace(drives[name], gain=gain * factor)
         return replace(
             self,

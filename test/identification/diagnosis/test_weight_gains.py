@@ -14,9 +14,11 @@ from robot_dyn_id.identification.diagnosis.observation import observe_recordings
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.diagnosis.weight_gains import estimate_weight_gains
 from robot_dyn_id.identification.pipeline import identify, validate
-from robot_dyn_id.identification.selection.relative_gains import estimate_relative_gains
+from robot_dyn_id.identification.selection.engine import Tried
+from robot_dyn_id.identification.selection.relative_gains import RelativeGains, estimate_relative_gains
 from robot_dyn_id.identification.settings import EFFORT_KINDS, Settings
 from robot_dyn_id.identification.stages.effort_meaning import interpret_efforts, read_as_trained
+from robot_dyn_id.identification.stages.read import Read
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.trials import FilteredTrials
 
@@ -231,3 +233,18 @@ def test_efforts_become_currents(currents):
     chunk = samples_of(view)
     assert chunk.tau is None and not view.effort_is_torque
     np.testing.assert_array_equal(chunk.current, stated.samples.tau)
+
+
+def test_gains_that_were_not_related_stay_as_they_are(robot):
+    """Their unit would be another one than that of the model that was made for them."""
+    related, alone = Drive.from_unknown_gain(1.0, 2.0), Drive.from_unknown_gain(-1.0)
+    drives = {"shoulder": related, "elbow": related, "wrist": alone}
+    read = Read((), (), "range", robot.model, Settings(drives=drives), "current", None, ())
+    row = Tried("relative_gains", "gains", 0.1, 0.5, 0.1, 0.2, True)
+    gains = RelativeGains({"shoulder": 1.0, "elbow": 4.0, "wrist": 0.25}, dict.fromkeys(drives, 0.1), row)
+    found = read.with_gains(gains).settings.drives
+    assert (found["shoulder"].gain, found["elbow"].gain) == pytest.approx((1.0, 4.0))
+    assert found["wrist"] == alone
+    measured = replace(read, settings=Settings(drives={**drives, "elbow": Drive(3.0)}), measured_gains=("elbow",))
+    found = measured.with_gains(gains).settings.drives
+    assert found["elbow"] == Drive(3.0) and found["shoulder"].gain == pytest.approx(0.5)
