@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -154,8 +155,21 @@ def has_placeholder_masses(model: RobotModel) -> bool:
     """Whether the URDF's masses say nothing: none at all, no inertia, or the same mass and inertia for every link.
 
     Equal links count as placeholders only if their three principal moments are equal, too, as those of no real link.
+    Where joints are locked, links that are equal in the URDF are parts of bodies that are not.
     """
-    bodies = model.inertial_parameters.reshape(-1, 10)
+    bodies = model.inertial_parameters
+    return _are_placeholders(bodies) or (bool(model.held) and _are_placeholders(_read_bodies(model.urdf)))
+
+
+@lru_cache(maxsize=8)
+def _read_bodies(urdf: str) -> Array:
+    """Standard parameters of the bodies of a URDF without locked joints, shape (10 b,)."""
+    return RobotModel.from_urdf(urdf).inertial_parameters
+
+
+def _are_placeholders(parameters: Array) -> bool:
+    """Whether standard parameters of bodies say nothing, see `has_placeholder_masses`."""
+    bodies = parameters.reshape(-1, 10)
     if not bodies[:, 0].any() or not bodies[:, 1:].any():
         return True
     if len(bodies) < MIN_COMPARED_BODIES or not bodies[:, 0].all():

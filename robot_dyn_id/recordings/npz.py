@@ -201,7 +201,7 @@ def write_npz(path: Path, joint_names: Sequence[str], t: Array, **values: Array)
         path: file to write; an existing one is replaced.
         joint_names: one per column.
         t: time [s], shape (n,).
-        **values: arrays by key (`q`, `dq`, `tau`, ...), each of shape (n, joints).
+        **values: arrays by key (`q`, `dq`, `tau`, ...), each of shape (n, joints); `units` of shape (joints,).
 
     Raises:
         InputError: the file cannot be written.

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.excitation.trajectory import Trajectory
@@ -20,7 +22,8 @@ from robot_dyn_id.identification.prediction.forward_simulation import (
 )
 from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import GAIN_UNKNOWN, ParameterSet, describe_unknown_gains, name_drive_unit
 from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.simulation.controllers import make_usable_dynamics
@@ -37,7 +40,8 @@ class Prediction:
     Attributes:
         joint_names: names of the joints, n.
         t: time stamps [s], shape (N,).
-        tau: efforts [N m or N], shape (N, n); NaN where the motion is missing.
+        tau: efforts in `units`, shape (N, n); NaN where the motion is missing.
+        units: units of the efforts, n: N m or N, or that of the recorded current where the drive gain is not known.
         findings: findings about the recording, samples that could not be predicted, and motion outside the training
             range.
     """
@@ -45,6 +49,7 @@ class Prediction:
     joint_names: tuple[str, ...]
     t: Array
     tau: Array
+    units: tuple[str, ...]
     findings: tuple[Finding, ...]
 
     @property
@@ -53,7 +58,7 @@ class Prediction:
         return format_findings(self.findings)
 
     def save(self, file: str | Path, epoch: int = 0) -> None:
-        """Write `t`, `joint_names` and `tau` to an `.npz` file.
+        """Write `t`, `joint_names`, `tau` and `units` to an `.npz` file.
 
         Args:
             file: the file.
@@ -63,7 +68,7 @@ class Prediction:
             InputError: the file cannot be written.
         """
         make_output_folder(Path(file).parent)
-        write_npz(Path(file), self.joint_names, self.t + epoch * 1e-9, tau=self.tau)
+        write_npz(Path(file), self.joint_names, self.t + epoch * 1e-9, tau=self.tau, units=np.array(self.units))
 
 
 def predict(
@@ -89,7 +94,12 @@ def predict(
     """
     t, tau, findings = predict_recording(recording, parameters, velocity, ignore)
     findings = (*report_recordings([recording], parameters.robot.joint_names), *findings)
-    return Prediction(parameters.robot.joint_names, t, tau, findings)
+    model, unknown = RobotModel.from_parameters(parameters), parameters.unknown_gains
+    reported = dict.fromkeys(unknown, name_drive_unit(parameters.effort.kind, related=False)) if unknown else {}
+    units = tuple(reported.get(name, unit) for name, unit in zip(model.joint_names, model.effort_units, strict=True))
+    if unknown:
+        findings = (GAIN_UNKNOWN.found(describe_unknown_gains(reported), unknown, "warning"), *findings)
+    return Prediction(model.joint_names, t, tau, units, findings)
 
 
 def simulate(

@@ -3,6 +3,7 @@
 
 import re
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 from support.robots import panda_arm
@@ -60,3 +61,18 @@ def test_placeholders_are_recognized_and_equal_links_are_not():
     assert not has_placeholder_masses(arm('<mass value="1"/>', rod))
     assert has_placeholder_masses(arm('<mass value="0"/>', none))
     assert not has_placeholder_masses(RobotModel.from_urdf(ARM))
+
+
+def test_links_stay_placeholders_where_joints_are_locked():
+    """A locked joint makes one body of two links, which is heavier than the others."""
+    tree = ElementTree.fromstring(ARM)
+    for one in tree.iterfind("link/inertial"):
+        one.find("mass").set("value", "1")
+        one.find("inertia").attrib.update(
+            {"ixx": "0.1", "iyy": "0.1", "izz": "0.1", "ixy": "0", "ixz": "0", "iyz": "0"}
+        )
+    text = ElementTree.tostring(tree, encoding="unicode")
+    names = RobotModel.from_urdf(text).joint_names
+    assert has_placeholder_masses(RobotModel.from_urdf(text))
+    assert has_placeholder_masses(RobotModel.from_urdf(text, names[:-1]))
+    assert not has_placeholder_masses(RobotModel.from_urdf(ARM, names[:-1]))

@@ -22,6 +22,7 @@ from robot_dyn_id.online.momentum_observer import MomentumObserver
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.simulation.controllers import make_usable_dynamics
 from robot_dyn_id.uses import USES
+from robot_dyn_id.workflow.prediction import predict
 from robot_dyn_id.workflow.results import make_dynamics
 
 
@@ -89,6 +90,14 @@ def test_nothing_computes_torques_from_amperes(identified, currents):
     ):
         with pytest.raises(InputError, match="drive gain of wrist"):
             use()
+
+
+def test_a_predicted_current_keeps_its_unit(identified, currents, tmp_path):
+    prediction = predict(identified.parameters, currents)
+    assert prediction.units == ("N m", "N m", "A")
+    assert ("gain_unknown", "warning") in {(one.code, one.severity) for one in prediction.findings}
+    prediction.save(tmp_path / "predicted.npz")
+    assert np.load(tmp_path / "predicted.npz")["units"].tolist() == ["N m", "N m", "A"]
 
 
 def test_validation_reports_it_and_refuses_a_gain_that_comes_late(identified, currents):
