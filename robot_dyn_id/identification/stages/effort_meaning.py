@@ -45,7 +45,7 @@ RELATIVE_GAINS = Definition(
     "info",
     "Currents came without gains. Links that several joints move show the gains of the drives relative to one another, "
     "and with these the currents of all joints are predicted better. The gain that is common to all stays unknown, "
-    "unless that of a joint is given: the others follow from it, and are as wrong as it is.",
+    "unless that of a joint is given: the others follow from it, and are as wrong as it is, which is a warning.",
     "measure the gain of one of these joints with a known weight (command `gains`), and give it in the configuration",
     check="sign and unit",
 )
@@ -126,7 +126,7 @@ def interpret_efforts(
         model,
         drive_units={name: name_drive_unit(stored, name in found.ratios) for name in missing if name not in known},
     )
-    findings = (*found.findings, *report_unknown_gains(model.drive_units))
+    findings = (*found.findings, *report_unknown_gains(model.drive_units, list(found.ratios)))
     return Meaning(trained, validated, model, {**settings.drives, **unknown, **known}, findings, stored, found.tried)
 
 
@@ -292,7 +292,8 @@ def _report_relative(
             for gain in gains
             if gain.joint in relative.values
         )
-        message = f"gains that follow from that of {', '.join(measured)} by the motion: {listed}{hidden}"
+        source = ", ".join(measured)
+        message = f"gains that follow from that of {source} by the motion (+- standard deviation): {listed}{hidden}"
         action = "measure these gains, too, with a known weight (command `gains`)"
         return RELATIVE_GAINS.found(message, joints, "warning", action)
     if gains:
@@ -374,12 +375,19 @@ def _list(gains: Sequence[WeightGain]) -> str:
     return ", ".join(f"{joint} {value:.3g} ({low:.2g} to {high:.2g})" for joint, value, low, high in intervals)
 
 
-def report_unknown_gains(drive_units: Mapping[str, str]) -> tuple[Finding, ...]:
+def report_unknown_gains(drive_units: Mapping[str, str], related: Sequence[str] = ()) -> tuple[Finding, ...]:
     """Finding about joints whose efforts are currents of unknown gain.
 
     Args:
         drive_units: units of their efforts, by joint name.
+        related: joints whose gains follow from that of any one of them.
     """
     if not drive_units:
         return ()
-    return (GAIN_UNKNOWN.found(describe_unknown_gains(drive_units), list(drive_units)),)
+    action = GAIN_UNKNOWN.cure
+    if related:
+        action = (
+            f"measure the gain of one of {', '.join(related)} with a known weight (command `gains`), give it in the "
+            "configuration, and identify again: those of the others follow"
+        )
+    return (GAIN_UNKNOWN.found(describe_unknown_gains(drive_units), list(drive_units), action=action),)
