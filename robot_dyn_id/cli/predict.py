@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="rosbag2 folder, .mcap, .db3, .npz or .csv")
     add_robot(parser, f"{ROBOT_FILES} that was identified")
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml, or its folder")
-    parser.add_argument("--out", required=True, metavar="FILE.npz", help="t, joint_names, tau")
+    parser.add_argument("--out", required=True, metavar="FILE.npz", help="t, joint_names, tau, units of tau")
     add_force(parser)
     add_configuration(parser)
 

@@ -19,7 +19,8 @@ def test_predict(files, tmp_path, cli):
     assert code == 0
     assert json.loads(out) == {"file": str(tmp_path / "tau.npz"), "findings": [], "warnings": []}
     ours, theirs = np.load(tmp_path / "tau.npz"), np.load(files / "other.npz")
-    assert set(ours) == {"t", "joint_names", "tau"}
+    assert set(ours) == {"t", "joint_names", "tau", "units"}
+    assert ours["units"].tolist() == ["N m"] * len(JOINTS)
     np.testing.assert_array_equal(ours["t"], theirs["t"])
     assert ours["joint_names"].tolist() == list(JOINTS)
     inside = slice(50, -50)
