@@ -13,6 +13,7 @@ from robot_dyn_id.actuators.identification import ActuatorEstimate
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.uncertainty import ActuatorUncertainty
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.link_body import SYMBOLS
 from robot_dyn_id.errors import InputError, UsageError, make_storable
 from robot_dyn_id.kernels.actuators import KINDS
 from robot_dyn_id.model.description import hash_description
@@ -30,9 +31,6 @@ FORMAT_REMEDY = "identify the actuators again with this version of robot_dyn_id"
 
 ACTUATOR_SET = "actuator set"
 """Beginning of messages about an actuator set."""
-
-BODY_PARAMETERS = 10
-"""Standard parameters of a body."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ class ActuatorSet:
             "kinds": len(KINDS),
             "joints": len(self.actuators.joint_names),
             "held": len(robot.held_joint_names),
-            "standard": BODY_PARAMETERS * len(robot.body_names),
+            "standard": SYMBOLS * len(robot.body_names),
             "parameters": layout.count,
         }
         check_fields(ACTUATOR_SET, self.parts, sizes)
@@ -191,7 +189,7 @@ class ActuatorSet:
         if set(robot.body_names) != set(model.body_names):
             raise InputError("the links of the actuators are not the moving ones of the robot description")
         places = [robot.body_names.index(name) for name in model.body_names]
-        bodies = robot.standard_parameters.reshape(-1, BODY_PARAMETERS)[places]
+        bodies = robot.standard_parameters.reshape(-1, SYMBOLS)[places]
         return replace(model, inertial_parameters=bodies.ravel())
 
     def refuse_unfit(self) -> None:

@@ -247,6 +247,7 @@ def _judge_simulation(estimate: ActuatorEstimate, held_out: RolloutErrors | None
 
 
 def _judge_offsets(estimate: ActuatorEstimate) -> Iterator[Finding]:
+    """Offsets of the whole robot against the weight of its links: single joints, such as rolls, carry hardly any."""
     model, offset = estimate.links.robot, np.abs(estimate.actuators.values[OFFSET])
     q = draw_random_motion(model, POSES).q
     still, size = Motion(q, np.zeros_like(q), np.zeros_like(q)), np.linalg.norm(STANDARD_GRAVITY)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.actuators.actuator_set import (
-    BODY_PARAMETERS,
     FORMAT_REMEDY,
     FORMAT_VERSION,
     ActuatedRobot,
@@ -21,6 +20,7 @@ from robot_dyn_id.actuators.actuator_set import (
 from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
 from robot_dyn_id.actuators.uncertainty import ActuatorUncertainty
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.link_body import SYMBOLS
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.formats import FileFormat
 from robot_dyn_id.files.values import file_errors, read_dataclass, read_value
@@ -77,7 +77,7 @@ def summarize_actuators(actuators: ActuatorModel, uncertainty: ActuatorUncertain
 
 def summarize_links(robot: ActuatedRobot) -> dict[str, list[float]]:
     """Standard parameters of the links by name; empty where they are those of the robot description."""
-    bodies = robot.standard_parameters.reshape(-1, BODY_PARAMETERS).tolist()
+    bodies = robot.standard_parameters.reshape(-1, SYMBOLS).tolist()
     return dict(zip(robot.body_names, bodies, strict=True))
 
 
@@ -140,8 +140,8 @@ def read_actuators(path: str | Path) -> ActuatorSet:
         )
         links = read_value(dict[str, tuple[float, ...]], content.get("links", {}), "links")
         for body, values in links.items():
-            if len(values) != BODY_PARAMETERS:
-                raise InputError(f"links.{body} has {len(values)} numbers, expected {BODY_PARAMETERS}")
+            if len(values) != SYMBOLS:
+                raise InputError(f"links.{body} has {len(values)} numbers, expected {SYMBOLS}")
         if USE not in fit_for:
             raise InputError(f"fit_for.{USE} is missing")
         positions, bodies = (np.array(list(each.values()), dtype=np.float64).ravel() for each in (held, links))

@@ -46,7 +46,7 @@ class EffortNode(ManagedNode):
         self._message = Float64MultiArray()
         self._places: Sequence[int] | slice = slice(None)  # of the joints in the order of the command
         self._refused = ""
-        self._repeated = False
+        self._unconfirmed = False
         self._trouble, self._troubled = "", -np.inf
         self.subscription("joint_states", self._take_state)
         period = min(Latency(self.settings.latency).stale / CHECKS_PER_STALE_AGE, LONGEST_CHECK_S)
@@ -136,9 +136,15 @@ class EffortNode(ManagedNode):
         self._message.data = effort[self._places].tolist()
         self._commands.publish(self._message)
 
+    @property
+    def commands(self) -> bool:
+        """Whether the latest command may not be that of rest."""
+        return self._control is not None and (self._control.begun or any(self._message.data))
+
     def command_rest(self) -> None:
         """Command zero effort, if any effort was commanded."""
-        if self._control is not None and (self._control.begun or any(self._message.data)):
+        if self.commands:
+            assert self._control is not None
             self._publish(self._control.rest())
             self._end_release()
 
@@ -147,14 +153,17 @@ class EffortNode(ManagedNode):
         """Reduce the efforts to zero for good; called again and again until it returns True."""
 
     def stop(self) -> bool:
-        """Come to rest, and command it twice: a driver that does not acknowledge messages may miss one."""
+        """Come to rest, and command it twice: a driver that does not acknowledge messages may miss one.
+
+        A node that was at rest before commands nothing: another one may command the robot since then.
+        """
+        self._unconfirmed |= self.commands
         if not self.come_to_rest():
             return False
-        if self._repeated or not len(self._message.data):
+        if not self._unconfirmed:
             return True
-        self._message.data = [0.0] * len(self._message.data)
         self._commands.publish(self._message)
-        self._repeated = True
+        self._unconfirmed = False
         return False
 
     def _end_release(self) -> None:

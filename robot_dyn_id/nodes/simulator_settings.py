@@ -13,6 +13,7 @@ from robot_dyn_id.actuators.actuator_set import ActuatorSet
 from robot_dyn_id.actuators.draws import draw_actuators
 from robot_dyn_id.actuators.drives import CommandedDrives
 from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.link_body import SYMBOLS
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.execution.latency import Latency
 from robot_dyn_id.files.actuators import read_actuators
@@ -41,9 +42,6 @@ from robot_dyn_id.simulation.simulated_robot import (
     SimulatedRobot,
 )
 from robot_dyn_id.simulation.trajectory_controller import STOPPED_VELOCITY_TOLERANCE, Tolerances
-
-BODY_PARAMETERS = 10
-"""Inertial parameters of a body: mass, first moments and inertia."""
 
 URDF, PARAMETERS, ACTUATORS = "urdf", "parameters", "actuators"
 MODELS = (URDF, PARAMETERS, ACTUATORS)
@@ -309,7 +307,7 @@ class SimulatorSettings:
         dynamics = make_nominal_dynamics(model, viscous, coulomb, self.smoothing_width, further)
         if not self.mass_factors:
             return dynamics
-        factors = np.repeat(make_joint_array(self.mass_factors, model.body_names, "mass_factors"), BODY_PARAMETERS)
+        factors = np.repeat(make_joint_array(self.mass_factors, model.body_names, "mass_factors"), SYMBOLS)
         values = dynamics.values.copy()
         values[: len(factors)] *= factors
         return replace(dynamics, values=values)

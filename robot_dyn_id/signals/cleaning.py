@@ -83,10 +83,6 @@ class Drive:
         """
         return cls(relative, sign, is_known=False)
 
-    def without_gain(self) -> Drive:
-        """The drive if nothing were known about its gain."""
-        return Drive.from_unknown_gain(self.sign)
-
 
 @dataclass
 class Repairs:

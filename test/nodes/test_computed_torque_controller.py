@@ -556,6 +556,18 @@ sys.exit(run_executable("computed_torque_controller"))
     world.within(2.0, lambda: not np.any(arm.efforts[-1].data), what="last effort")
 
 
+def test_a_node_that_was_at_rest_commands_nothing_at_its_end(world):
+    """Another one may command the robot by then; a node that commands ends with zero, twice."""
+    arm = Still(world, identified())
+    node = world.add(ComputedTorqueController, *ros_arguments(latency="1.0"))
+    world.until(lambda: arm.settled(identified()), what="efforts")
+    assert not node.stop() and node.stop()
+    world.until(lambda: len(arm.efforts) > 1 and not np.any([arm.efforts[-2].data, arm.efforts[-1].data]), what="zero")
+    published = []
+    node._commands.publish = published.append
+    assert node.stop() and not published
+
+
 # --- lifecycle ---------------------------------------------------------------------------------------------------
 
 CONTROLLER = ComputedTorqueController.NAME

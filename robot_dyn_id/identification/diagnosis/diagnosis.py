@@ -285,7 +285,7 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
         positions: number of independent positions in the motion; too few of them fit any hypothesis.
     """
     known = _flag_known(model)
-    if known.any():  # torques cannot be compared with currents of other joints
+    if known.any() and not known.all():  # torques cannot be compared with currents of other joints
         samples = replace(samples, valid=samples.valid & known[:, None])
     gravity = GravityFits.from_samples(samples, model)
     rows = RigidRows.from_samples(samples, [model])

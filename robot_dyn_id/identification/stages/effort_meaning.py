@@ -167,7 +167,6 @@ def _find_gains(currents: FilteredTrials, model: RobotModel, signs: Mapping[str,
         for name, drive in currents.drives.items()
         if name in live and name not in signs and drive.gain is not None
     ]
-    ratios: Mapping[str, float] = {}
     row: tuple[Tried, ...] = ()
     if len(live) > 1:
         begun = _begin_gains(live, [*measured, *gains])
@@ -175,13 +174,14 @@ def _find_gains(currents: FilteredTrials, model: RobotModel, signs: Mapping[str,
         if relative is not None:
             anchors = [gain.joint for gain in measured or gains if gain.joint in relative.values]
             relative = relative.relative_to(anchors)
-            corrected = _correct_gains(begun, relative, gains, signs) if anchors else gains
             if not anchors:
-                ratios = relative.values
+                findings += (_report_relative(relative, live, (), ()),)
+                return _Gains(gains, relative.values, (*findings, *_report_used(gains)), row)
+            corrected = _correct_gains(begun, relative, gains, signs)
             findings += (_report_relative(relative, live, corrected, anchors if measured else ()),)
             weighed = [gain for gain in corrected if not measured or gain in gains]
-            return _Gains(corrected, ratios, (*findings, *_report_used(weighed)), row)
-    return _Gains(gains, ratios, (*findings, *_report_used(gains)), row)
+            return _Gains(corrected, {}, (*findings, *_report_used(weighed)), row)
+    return _Gains(gains, {}, (*findings, *_report_used(gains)), row)
 
 
 def _with_drives(trials: FilteredTrials, drives: Mapping[str, Drive]) -> FilteredTrials:

@@ -154,7 +154,7 @@ class Read:
     def with_gains(self, gains: RelativeGains) -> Read:
         """The same with gains that are corrected by factors; those that were not related before stay as they are."""
         drives = dict(self.settings.drives)
-        related = [name for name, drive in drives.items() if drive.gain is not None and drive != drive.without_gain()]
+        related = [name for name, drive in drives.items() if drive.is_known or drive.gain != 1.0]
         gains = gains.of(related).relative_to(self.measured_gains)
         for name, factor in gains.values.items():
             gain = drives[name].gain

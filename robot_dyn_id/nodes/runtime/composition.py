@@ -93,9 +93,8 @@ class Composition:
         self._rest([node])
         self._executor.remove_node(node)
         self._nodes.remove(node)
-        spin(
-            self._executor, lambda: False, self.LOOK_S, self.LOOK_S
-        )  # lets go of the node, which otherwise outlives its destruction
+        # the executor lets go of the node, which otherwise outlives its destruction
+        spin(self._executor, lambda: False, self.LOOK_S, self.LOOK_S)
         node.destroy_node()
 
     def until(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
