@@ -136,15 +136,9 @@ class EffortNode(ManagedNode):
         self._message.data = effort[self._places].tolist()
         self._commands.publish(self._message)
 
-    @property
-    def commands(self) -> bool:
-        """Whether the latest command may not be that of rest."""
-        return self._control is not None and (self._control.begun or any(self._message.data))
-
     def command_rest(self) -> None:
         """Command zero effort, if any effort was commanded."""
-        if self.commands:
-            assert self._control is not None
+        if self._control is not None and (self._control.begun or any(self._message.data)):
             self._publish(self._control.rest())
             self._end_release()
 
@@ -157,14 +151,12 @@ class EffortNode(ManagedNode):
 
         A node that was at rest before commands nothing: another one may command the robot since then.
         """
-        self._unconfirmed |= self.commands
-        if not self.come_to_rest():
-            return False
-        if not self._unconfirmed:
-            return True
-        self._commands.publish(self._message)
-        self._unconfirmed = False
-        return False
+        self._unconfirmed |= any(self._message.data)
+        rests = self.come_to_rest()
+        if rests and self._unconfirmed:
+            self._commands.publish(self._message)
+            self._unconfirmed = rests = False
+        return rests
 
     def _end_release(self) -> None:
         """Drop a robot that is not configured any more once its efforts are zero."""
