@@ -434,7 +434,7 @@ def test_paths_are_relative_to_where_one_stands(files, tmp_path, cli, monkeypatc
 def commands_of(page):
     return [
         shlex.split(html.unescape(found))
-        for found in re.findall(r'<code class="command">(.*?)</code>', page.read_text())
+        for found in re.findall(r'<code class="command"[^>]*>(.*?)</code>', page.read_text())
     ]
 
 
