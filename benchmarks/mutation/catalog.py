@@ -322,6 +322,13 @@ def _nanoseconds(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
     return _case(bench, trial.recording(bench.robot, t=stamps), size=("ms", "us", "ns")[strength])
 
 
+@_fault("time stamps of another rate", "time_scale")
+def _stretched(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
+    trial, factor = bench.record(), (2.0, 0.5, 5.0)[strength]
+    recording = trial.recording(bench.robot, t=factor * trial.stamps, dq=None)
+    return _case(bench, recording, size=f"{factor:g} times as long")
+
+
 # The description of the robot
 
 

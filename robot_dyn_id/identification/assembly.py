@@ -128,6 +128,7 @@ def assemble(judged: Judged, software_version: str) -> ParameterSet:
             verdict=evaluation.verdict.word,
             reasons=tuple(make_storable(reason, LONGEST_LINE) for reason in evaluation.verdict.reasons),
             fit_for=tuple(judgment.fit for judgment in evaluation.uses),
+            unexplained_joints=evaluation.held_out.list_unexplained(examined.read.settings.thresholds.explained),
         ),
     )
 
@@ -183,6 +184,7 @@ def assemble_from_factor(
             verdict="bad" if bad else "suspect",
             reasons=(FROM_FACTORS,),
             fit_for=(),
+            unexplained_joints=(),
         ),
     )
 

@@ -33,6 +33,8 @@ from robot_dyn_id.loads.payload import (
     correct_by_reference,
     estimate_at_sensor,
     estimate_on_arm,
+    find_explained,
+    shows_payload,
     transform_parameters,
 )
 from robot_dyn_id.loads.wrench import CHANNELS, compute_frame_motion, wrench_regressor
@@ -59,6 +61,15 @@ PAYLOAD_JOINT_AT_REST = Definition(
     "Joints are at rest while others move: dry friction holds them at any torque within its own, so that their "
     "efforts are not used.",
     "move these joints too if the mass is poorly identified",
+)
+
+PAYLOAD_JOINT_UNEXPLAINED = Definition(
+    "payload_joint_unexplained",
+    Section.LOADS,
+    "info",
+    "The model of the bare arm explains little of the effort of joints, and that effort does not show the payload that "
+    "the other joints show, as for a lift whose screw locks itself: it is not used.",
+    "compare the effort of these joints at rest with and without the payload",
 )
 
 ARM_MODEL_DOUBTFUL = Definition(
@@ -123,7 +134,8 @@ def estimate_payload(
 ) -> tuple[PayloadEstimate, tuple[Finding, ...]]:
     """Estimate the payload of recordings, on an arm that was identified without it.
 
-    Joints that are at rest are left out: dry friction holds them at any torque within its own.
+    Joints that are at rest are left out: dry friction holds them at any torque within its own. So are joints whose
+    effort the model of the arm does not explain, unless it shows the payload of the others more than none.
 
     Args:
         loaded: trials with the payload.
@@ -136,7 +148,8 @@ def estimate_payload(
         The estimate, and findings about the recordings.
 
     Raises:
-        InputError: data that cannot be used, a link that does not move, an arm whose drive gains are not known.
+        InputError: data that cannot be used, a link that does not move, an arm whose drive gains are not known, no
+            joint that moves and whose effort the arm explains.
         UnsafeDataError: the health gate refuses.
     """
     arm.refuse_unknown_gains()
@@ -150,11 +163,18 @@ def estimate_payload(
     if options.reference:
         bare, both, _ = _payload_trials(options.reference, arm, regressor, settings)
         arm = correct_by_reference(arm, bare.problem(regressor, columns).only_joints(np.flatnonzero(moving & both)))
-    problem = trials.problem(regressor, columns).only_joints(np.flatnonzero(moving))
-    estimate = estimate_on_arm(arm, problem, link, at)
+    problem = trials.problem(regressor, columns)
+    used = _choose_joints(arm, problem, moving, link)
+    estimate = estimate_on_arm(arm, problem.only_joints(np.flatnonzero(used)), link, at)
     if options.reference:  # its errors are those of the reference, no longer those of the arm
         estimate = replace(estimate, arm_slopes=None)
-    return estimate, (*_report_arm(arm), *findings, *beyond, *_report_rest(arm, moving))
+    return estimate, (
+        *_report_arm(arm),
+        *findings,
+        *beyond,
+        *_report_rest(arm, moving),
+        *_report_unexplained(arm, moving & ~used),
+    )
 
 
 def _payload_trials(
@@ -190,6 +210,35 @@ def _report_rest(arm: ParameterSet, moving: Mask) -> tuple[Finding, ...]:
     resting = np.array(arm.robot.joint_names)[~moving].tolist()
     message = f"left out because they are at rest: {', '.join(resting)}"
     return (PAYLOAD_JOINT_AT_REST.found(message, resting),) if resting else ()
+
+
+def _choose_joints(arm: ParameterSet, problem: LinearProblem, moving: Mask, link: str) -> Mask:
+    """Joints that move, and whose effort the arm explains, or shows the payload that those show, shape (n,).
+
+    Raises:
+        InputError: no joint that moves, and whose effort the arm explains.
+    """
+    used = moving & find_explained(arm)
+    if not used.any():
+        unexplained = ", ".join(arm.judgment.unexplained_joints)
+        raise InputError(
+            f"the model of the arm explains too little of the effort of {unexplained} to find a payload in it, and no "
+            "other joint moves: move others, or identify the arm again"
+        )
+    others = np.flatnonzero(moving & ~used)
+    if not len(others):
+        return used
+    at = find_placement_of(Regressor.from_parameters(arm).model, link)
+    estimate = estimate_on_arm(arm, problem.only_joints(np.flatnonzero(used)), link, at)
+    shown = [shows_payload(arm, problem.only_joints([number]), estimate, at) for number in others.tolist()]
+    return used | np.isin(np.arange(len(used)), others[shown])
+
+
+def _report_unexplained(arm: ParameterSet, left_out: Mask) -> tuple[Finding, ...]:
+    """Finding about joints that are left out because their effort is neither explained nor shows the payload."""
+    joints = np.array(arm.robot.joint_names)[left_out].tolist()
+    message = f"left out because the effort shows neither the model of the arm nor the payload: {', '.join(joints)}"
+    return (PAYLOAD_JOINT_UNEXPLAINED.found(message, joints),) if joints else ()
 
 
 def _report_faster(arm: ParameterSet, motion: Ranges) -> tuple[Finding, ...]:

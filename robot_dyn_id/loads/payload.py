@@ -22,6 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.linalg
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.body_prior import BodyPrior
@@ -37,7 +38,7 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.consistent_fit import fit_consistent
 from robot_dyn_id.estimators.factors import MIN_SINGULAR_VALUE_RATIO, Factors, Solution
-from robot_dyn_id.estimators.feasible_gls import solve_whitened
+from robot_dyn_id.estimators.feasible_gls import WhitenedSolution, solve_whitened
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.assembly import replace_values
 from robot_dyn_id.loads.fit import LoadFit
@@ -255,15 +256,65 @@ def estimate_on_arm(arm: ParameterSet, loaded: LinearProblem, link: str, at: Pla
         InputError: a link that does not move, other base parameters.
     """
     check_carrier(link, at)
-    _check_columns(arm, loaded)
-    added = compute_payload_mapping(arm, at)
-    found = solve_whitened(loaded, WHITENING_ORDER, WHITENING_PASSES, "qr", Factors.solve)
-    rows = make_independent_rows(found.white.root(1.0 / found.noise), arm)
-    difference = found.solution.values - arm.estimate.values
-    solution = Solution.from_rows(np.column_stack([rows @ added, rows @ difference]))
-    slopes = -solution.inverse @ (rows @ added).T @ rows
-    fit = LoadFit.from_factors(loaded, found.plain, arm.estimate.values + added @ solution.values)
+    mapped = _MappedRows.from_recording(arm, loaded, at)
+    solution = Solution.from_rows(np.column_stack([mapped.added, mapped.difference]))
+    slopes = -solution.inverse @ mapped.added.T @ mapped.rows
+    found = mapped.found
+    values = arm.estimate.values + compute_payload_mapping(arm, at) @ solution.values
+    fit = LoadFit.from_factors(loaded, found.plain, values)
     return PayloadEstimate(link, solution.values, solution.inverse, solution.unexcited, slopes, fit)
+
+
+def shows_payload(arm: ParameterSet, joint: LinearProblem, payload: PayloadEstimate, at: Placement) -> bool:
+    """Whether the efforts of a joint are likelier with a payload than without it.
+
+    The likelihoods are those of the rows of the joint under the payload of the others, with its covariance, and under
+    the bare arm. Parameters of the payload that the others do not determine are left out of both.
+
+    Args:
+        arm: the bare arm, with the covariance of its base parameters.
+        joint: rows of the joint alone, of the same base parameters.
+        payload: estimate of the payload from other joints.
+        at: placement of the link of the payload.
+    """
+    if not payload.has_mass:
+        return False
+    mapped = _MappedRows.from_recording(arm, joint, at)
+    known = scipy.linalg.null_space(mapped.added[:, payload.unexcited].T)
+    added, without = known.T @ mapped.added, known.T @ mapped.difference
+    lower = np.linalg.cholesky(np.eye(len(added)) + added @ payload.covariance @ added.T)
+    with_payload = np.linalg.solve(lower, without - added @ payload.values)
+    return bool(with_payload @ with_payload + 2.0 * np.log(np.diag(lower)).sum() < without @ without)
+
+
+@dataclass(frozen=True)
+class _MappedRows:
+    """White rows of a recording, whose errors include those of the arm.
+
+    Attributes:
+        found: estimate of the base parameters from the recording alone.
+        rows: rows of the p base parameters, shape (any, p).
+        added: the same rows of the parameters of the payload, shape (any, 10).
+        difference: what the rows measure beyond the arm, shape (any,).
+    """
+
+    found: WhitenedSolution
+    rows: Array
+    added: Array
+    difference: Array
+
+    @classmethod
+    def from_recording(cls, arm: ParameterSet, loaded: LinearProblem, at: Placement) -> _MappedRows:
+        """Rows of a recording.
+
+        Raises:
+            InputError: other base parameters.
+        """
+        _check_columns(arm, loaded)
+        found = solve_whitened(loaded, WHITENING_ORDER, WHITENING_PASSES, "qr", Factors.solve)
+        rows = make_independent_rows(found.white.root(1.0 / found.noise), arm)
+        difference = rows @ (found.solution.values - arm.estimate.values)
+        return cls(found, rows, rows @ compute_payload_mapping(arm, at), difference)
 
 
 def check_carrier(link: str, at: Placement) -> None:
@@ -290,6 +341,11 @@ def make_independent_rows(root: Array, arm: ParameterSet) -> Array:
     root = _without(root, np.isinf(arm.estimate.standard_deviations))
     lower = np.linalg.cholesky(np.eye(len(root)) + root @ arm.estimate.covariance @ root.T)
     return np.asarray(np.linalg.solve(lower, root))
+
+
+def find_explained(arm: ParameterSet) -> Mask:
+    """Joints of an identified arm whose effort its model explains, so that a load shows in it, shape (n,)."""
+    return ~np.isin(arm.robot.joint_names, arm.judgment.unexplained_joints)
 
 
 def allow_friction_change(arm: ParameterSet, ratio: float, regressor: Regressor) -> ParameterSet:

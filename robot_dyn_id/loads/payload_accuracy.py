@@ -21,7 +21,13 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.loads.payload import Payload, check_carrier, compute_payload_mapping, make_independent_rows
+from robot_dyn_id.loads.payload import (
+    Payload,
+    check_carrier,
+    compute_payload_mapping,
+    find_explained,
+    make_independent_rows,
+)
 from robot_dyn_id.model.kinematics import Placement
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, ParameterSet
 from robot_dyn_id.signals.processing import ROWS_PER_PERIOD
@@ -131,7 +137,8 @@ def predict_accuracy(
         arm: the identified arm, with friction that may have changed (`with_friction_change`).
         at: placement of the link that carries the payload.
         motion: samples of the motion, equally spaced.
-        moving: numbers of the joints that move, ascending; the efforts of the others are not used.
+        moving: numbers of the joints that move, ascending; the efforts of the others, and of those that the model does
+            not explain, are not used.
         duration: duration of the recording [s].
         expected_mass: mass that the errors are compared with [kg].
 
@@ -140,7 +147,9 @@ def predict_accuracy(
     """
     check_carrier("of the payload", at)
     regressor = Regressor.from_parameters(arm)
-    columns = arm.base.independent
+    columns, moving = arm.base.independent, moving[find_explained(arm)[moving]]
+    if not len(moving):
+        return PayloadAccuracy(expected_mass, np.full(10, np.inf))
     problem = UnfilteredProblem.from_samples(regressor, columns, motion, np.zeros_like(motion.q)).only_joints(moving)
     noise = predict_noise(arm, regressor, motion)[moving]
     unknown = [arm.robot.joint_names[number] for number in moving[~((noise > 0.0) & np.isfinite(noise))]]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.parameters.robot import MOST_BODIES
 from robot_dyn_id.parameters.rules import MOST_PER_ENTRY, UNKNOWN, refused, rule
 from robot_dyn_id.uses import ANSWERS, USES
 
@@ -49,6 +50,7 @@ class Judgment:
         verdict: good, suspect or bad.
         reasons: reasons why the verdict is not good.
         fit_for: uses that the model is fit for; empty if they have not been judged.
+        unexplained_joints: joints of whose held-out effort the model explains too little for loads to be found in it.
     """
 
     held_out_nrmse: Array = field(metadata=rule("joints", least=0.0, nan=True))  # NaN: its held-out torque is zero
@@ -57,6 +59,7 @@ class Judgment:
     verdict: str = field(metadata=rule(words=("good", "suspect", "bad")))
     reasons: tuple[str, ...] = field(metadata=rule(most=1000))
     fit_for: tuple[FitFor, ...] = field(metadata=rule(most=100, longest=0))
+    unexplained_joints: tuple[str, ...] = field(metadata=rule(most=MOST_BODIES, unique=True))
 
     @property
     def held_out_shares(self) -> Array:

@@ -130,7 +130,10 @@ def test_every_field_of_a_wrong_kind_is_named(name, wrong, content, tmp_path):
     assert name in refusal(tmp_path, with_entry(content, name, wrong or {}))
 
 
-FREE = ("judgment.reasons", "provenance.sources", "provenance.fingerprint.digests", "terms.states", "judgment.fit_for")
+FREE = (
+    *("judgment.reasons", "judgment.fit_for", "judgment.unexplained_joints"),
+    *("provenance.sources", "provenance.fingerprint.digests", "terms.states"),
+)
 LISTS = [
     name
     for name, hint in FIELDS.items()

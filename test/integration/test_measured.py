@@ -143,6 +143,7 @@ def test_tiago_from_motor_currents(folder, capfd):
     assert unidentifiable >= {"arm_5_joint", "arm_6_joint", "arm_7_joint"}
     assert not unidentifiable & {"arm_1_joint", "arm_2_joint", "arm_3_joint", "arm_4_joint"}
     parameters = read_parameters(folder / "tiago" / "parameters.yaml")
+    assert set(parameters.judgment.unexplained_joints) == unidentifiable
     torso = parameters.robot.joint_names.index("torso_lift_joint") + 1
     units = dict(zip(parameters.base.names, parameters.base.units, strict=True))
     assert (units[f"fc{torso}"], units[f"fv{torso}"]) == ("N", "N s/m")

@@ -305,6 +305,24 @@ def test_joints_at_rest_are_left_out():
     assert wrong @ np.linalg.solve(found[0][0].covariance, wrong) < 30.0
 
 
+def test_an_effort_that_the_arm_does_not_explain_counts_if_it_shows_the_payload():
+    """A lift on a screw does not feel the load: what its motor reports must not become mass."""
+    second = panda_arm().joint_names[1]
+    loaded, bare = (robot.record(seed=105, duration=20.0, noise=NOISE) for robot in (loaded_panda(), panda()))
+    mixed = loaded.samples.tau.copy()
+    mixed[:, 1] = bare.samples.tau[:, 1]
+    unfelt = changed(loaded, tau=mixed)
+    arm = altered(bare_arm(1), judgment={"unexplained_joints": (second,)})
+    for recording, left_out in ((loaded, ()), (unfelt, (second,))):
+        estimate, findings = estimate_payload([recording], arm, LINK, SETTINGS)
+        assert tuple(n for one in findings if one.code == "payload_joint_unexplained" for n in one.joints) == left_out
+        wrong = estimate.values - BRICK
+        assert wrong @ np.linalg.solve(estimate.covariance, wrong) < 30.0  # chi-square of 10
+    nothing = altered(bare_arm(1), judgment={"unexplained_joints": panda_arm().joint_names})
+    with pytest.raises(InputError, match="too little of the effort"):
+        estimate_payload([loaded], nothing, LINK, SETTINGS)
+
+
 @pytest.mark.parametrize(
     ("sigmas", "named"),
     [

@@ -124,6 +124,7 @@ def awkward_set() -> ParameterSet:
                 FitFor("payload", "no", 1 / 3, "N m", float("inf"), ("noise", "null"), ("関節: 1",)),
                 FitFor("feed_forward", "limited", -0.0, "", 0.1),
             ),
+            unexplained_joints=("関節: 1",),
         ),
     )
 

@@ -757,6 +757,7 @@ struct Parameters
     std::string verdict{};
     std::vector<std::string> reasons{};
     std::vector<FitFor> fit_for{};
+    std::vector<std::string> unexplained_joints{};
   } judgment;
 
   /// Visit rule and value of every field, with that of another set.
@@ -823,6 +824,7 @@ struct Parameters
     visit(detail::Rule{"judgment.verdict", {{"", ""}}, false, false, detail::unbounded, false, 0, 4096, "good, suspect, bad", false}, self.judgment.verdict, other.judgment.verdict);
     visit(detail::Rule{"judgment.reasons", {{"", ""}}, false, false, detail::unbounded, false, 1000, 4096, "", false}, self.judgment.reasons, other.judgment.reasons);
     visit(detail::Rule{"judgment.fit_for", {{"", ""}}, false, false, detail::unbounded, false, 100, 0, "", false}, self.judgment.fit_for, other.judgment.fit_for);
+    visit(detail::Rule{"judgment.unexplained_joints", {{"", ""}}, false, false, detail::unbounded, false, 100, 4096, "", true}, self.judgment.unexplained_joints, other.judgment.unexplained_joints);
   }
 
   /// Copy the fields of a message `robot_dyn_id::msg::ParameterSet`, or of anything with these fields.

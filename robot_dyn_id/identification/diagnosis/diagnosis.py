@@ -27,11 +27,13 @@ from robot_dyn_id.identification.diagnosis.hypotheses import (
     GravityFits,
     ScaleProfile,
     SignPattern,
+    TimeScale,
     WeightFactors,
     compare_conventions,
     compute_pattern_cost,
     find_exchange,
     find_friction_directions,
+    find_time_scale,
 )
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples, RigidFit, RigidGrams, RigidRows
 from robot_dyn_id.model.robot import RobotModel
@@ -146,6 +148,18 @@ POSITION_CONVENTION = Definition(
     "direction, the rigid-body dynamics fit: the driver and the URDF have different conventions.",
     "correct the zero or the direction of the joint in the driver, in the recording or in the URDF, which may be that "
     "of another robot",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, NO),
+    check="sign and unit",
+)
+
+TIME_SCALE = Definition(
+    "time_scale",
+    Section.HEALTH,
+    "error",
+    "With a motion that is several times as fast or as slow as the time stamps state, the rigid-body dynamics fit: "
+    "weight and inertia of the same bodies are at odds as the recording is.",
+    "correct the time stamps, or the rate that they were made from",
     overrulable=True,
     lowers=dict.fromkeys(USES, NO),
     check="sign and unit",
@@ -564,6 +578,7 @@ def _explain(
     direction = _find_direction(gravity, factors, samples, model)
     exchange = find_exchange(samples.thinned(ORDER_SAMPLES), model)
     near = _settle_conventions(compare_conventions(samples.thinned(ORDER_SAMPLES), model), samples, model)
+    time = find_time_scale(samples.thinned(ORDER_SAMPLES), model)
     angle = compute_angle_between(direction, model.gravity)
     if angle < OTHER_MOUNTING_DEG and model.gravity.any():
         direction = gravity.refine(model.gravity)
@@ -576,6 +591,7 @@ def _explain(
         "gravity": mounted / least if angle > LEAST_TILT_DEG else 0.0,
         "exchange": 0.0 if exchange is None else exchange.advantage / LEAST_EXCHANGE_ADVANTAGE,
         "convention": near[0].advantage / LEAST_EXCHANGE_ADVANTAGE if near else 0.0,
+        "time": time.advantage / LEAST_EXCHANGE_ADVANTAGE,
         "scale": 0.0 if _is_unknown(scales, model) else scales.advantage / LEAST_ADVANTAGE,
         "signs": 0.0,
     }
@@ -591,6 +607,8 @@ def _explain(
         return ExplainedRecording(_report_exchange(exchange, model), exchange.undo(samples), model)
     if best == "convention":
         return ExplainedRecording(_report_conventions(near, model), near[0].undo(samples), model)
+    if best == "time":
+        return ExplainedRecording(_report_time(time), time.undo(samples), model)
     if best == "signs":
         corrected = replace(samples, tau=samples.tau * signs.signs[:, None])
         return ExplainedRecording(_report_signs(signs, factors, model), corrected, model)
@@ -679,6 +697,12 @@ def _report_conventions(conventions: Sequence[Convention], model: RobotModel) ->
         texts.append(zero if one.turn else f"the {both} of {name} have the other direction than in the URDF")
     message = f"{', or '.join(texts)}: with this corrected the dynamics fit"
     return POSITION_CONVENTION.found(message, list(dict.fromkeys(names)))
+
+
+def _report_time(scale: TimeScale) -> Finding:
+    speed = f"{scale.factor:.2g} times as fast" if scale.factor > 1.0 else f"{1.0 / scale.factor:.2g} times as slow"
+    message = f"weight and inertia in the efforts fit the same bodies if the robot moved about {speed} as recorded"
+    return TIME_SCALE.found(message)
 
 
 def _report_signs(signs: SignPattern, factors: WeightFactors, model: RobotModel) -> Finding:

@@ -478,6 +478,10 @@ CONVENTIONS = (
 """Turns and signs that drivers and URDFs differ by: zeros by quarter turns, and directions."""
 
 
+TIME_OCTAVES, TIME_STEPS = (-3.0, -2.0, -1.0, 1.0, 2.0, 3.0), (-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75)
+"""Factors of time, as powers of two, from which the search for it starts, and those around the best of them."""
+
+
 def compare_conventions(samples: MotionSamples, model: RobotModel) -> list[Convention]:
     """Other conventions of one joint, that which lowers the residuals most first; empty if the robot has one joint.
 
@@ -490,6 +494,47 @@ def compare_conventions(samples: MotionSamples, model: RobotModel) -> list[Conve
                 rows = RigidRows.from_samples(samples.with_convention(joint, turn, signs), [model])
                 found.append(Convention(joint, turn, signs, rows.grams().fit().advantage(present)))
     return sorted(found, key=lambda one: -one.advantage)
+
+
+@dataclass(frozen=True)
+class TimeScale:
+    """Speed of a recording, which is not that of the robot.
+
+    Attributes:
+        factor: how many times as fast the robot moved as the time stamps state.
+        advantage: advantage of this correction; see `RigidFit.advantage`.
+    """
+
+    factor: float
+    advantage: float
+
+    def undo(self, samples: MotionSamples) -> MotionSamples:
+        """The samples at the speed of the robot."""
+        return samples.with_time(self.factor)
+
+
+def find_time_scale(samples: MotionSamples, model: RobotModel) -> TimeScale:
+    """Speed of the motion that lowers the residuals most.
+
+    First moments of the bodies are both in their weight, which does not depend on the speed, and in the inertial
+    torques, which do with its square: one scale of time fits both.
+
+    Args:
+        samples: the samples.
+        model: the robot.
+    """
+    rows, at_rest = RigidRows.from_samples(samples, [model]), np.zeros_like(samples.motion.q)
+    columns = Regressor(model).dense(Motion(samples.motion.q, at_rest, at_rest)).transpose(1, 2, 0)
+    weight = rows.project(columns * samples.valid[..., None])
+    present = rows.grams().fit()
+
+    def advantage(octaves: float) -> float:
+        columns = weight + 4.0**octaves * (rows.columns - weight)
+        return replace(rows, columns=columns).grams().fit().advantage(present)
+
+    near = max(TIME_OCTAVES, key=advantage)
+    best = max((near + step for step in TIME_STEPS), key=advantage)
+    return TimeScale(2.0**best, advantage(best))
 
 
 def find_friction_directions(samples: MotionSamples, model: RobotModel, values: Array) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ import numpy as np
 from robot_dyn_id.data.corrected import Corrected
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.identification.diagnosis.diagnosis import JOINTS_SWAPPED, POSITION_CONVENTION
+from robot_dyn_id.identification.diagnosis.diagnosis import JOINTS_SWAPPED, POSITION_CONVENTION, TIME_SCALE
 from robot_dyn_id.identification.diagnosis.health import EFFORT_IN_AMPERES
 from robot_dyn_id.identification.diagnosis.observation import observe_recordings
 from robot_dyn_id.identification.selection.engine import Tried
@@ -115,10 +115,10 @@ class Read:
 
         Args:
             found: findings about the efforts as torques. An error that is not overruled contradicts the robot, unless a
-                fault of the positions explains the efforts.
+                fault of positions or time stamps explains the efforts.
         """
         errors = {one.code for one in found if one.severity == "error"}
-        explained = errors & {JOINTS_SWAPPED.code, POSITION_CONVENTION.code}
+        explained = errors & {JOINTS_SWAPPED.code, POSITION_CONVENTION.code, TIME_SCALE.code}
         if (
             explained
             or not errors - set(self.settings.ignore)

@@ -166,6 +166,10 @@ class HeldOut:
     apparent_load: float = np.nan
     spectra: TorqueSpectra | None = field(default=None, repr=False)
 
+    def list_unexplained(self, least: float) -> tuple[str, ...]:
+        """Names of the validated joints of whose torque variance less than a share is explained."""
+        return tuple(joint.name for joint in self.joints if joint.is_validated and not joint.explained >= least)
+
     def with_friction(self, levels: Array) -> HeldOut:
         """The same metrics with the friction torque of each joint, shape (n,)."""
         joints = zip(self.joints, levels.tolist(), strict=True)

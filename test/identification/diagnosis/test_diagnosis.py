@@ -16,7 +16,13 @@ from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.identification.diagnosis.diagnosis import compute_angle_between, diagnose, examine_lengths
 from robot_dyn_id.identification.diagnosis.gain_factors import estimate_gain_factors
-from robot_dyn_id.identification.diagnosis.hypotheses import CONVENTIONS, Convention, Exchange, GravityFits
+from robot_dyn_id.identification.diagnosis.hypotheses import (
+    CONVENTIONS,
+    Convention,
+    Exchange,
+    GravityFits,
+    find_time_scale,
+)
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples, RigidRows
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
@@ -270,6 +276,16 @@ def test_another_zero_or_direction_of_a_joint_is_named(robot, samples, joint, tu
     restored = Convention(joint, turn, signs, 0.0).undo(moved)
     np.testing.assert_allclose(restored.motion.q, samples.motion.q, atol=1e-12)
     np.testing.assert_array_equal(restored.tau, samples.tau)
+
+
+@pytest.mark.parametrize("factor", [0.2, 0.5, 2.0, 5.0])
+def test_time_stamps_of_another_rate_are_named(robot, samples, factor):
+    (finding,) = diagnose(samples.with_time(1.0 / factor), robot.model).findings
+    assert (finding.code, finding.severity) == ("time_scale", "error")
+    found = find_time_scale(samples.with_time(1.0 / factor), robot.model)
+    assert abs(np.log2(found.factor / factor)) <= 0.25
+    np.testing.assert_allclose(found.undo(samples).motion.dq, found.factor * samples.motion.dq)
+    assert find_time_scale(samples, robot.model).advantage < 0.0
 
 
 def test_no_currents_are_read_where_another_zero_explains_the_efforts():

@@ -50,15 +50,17 @@ class Ticker(RobotNode):
 
     def tick(self):
         self.ticks += 1
+        if self.ticks == 6:
+            print("works", flush=True)
         time.sleep(self.settings.busy)
 
     def stop(self):
         self.stops += 1
         if self.stops == 1:
             self.before = self.ticks
-        if self.stops < 3:
+        if self.stops < 3 or self.ticks == self.before:
             return False
-        print("rest", self.ticks > self.before > 5, flush=True)
+        print("rest", flush=True)
         return True
 
 sys.exit(run(Ticker))
@@ -76,11 +78,10 @@ def start(*arguments):
 
 def test_a_node_with_more_to_do_than_it_can_is_stopped_all_the_same():
     with start("-p", "rate:=1000.0", "-p", "busy:=0.005") as process:
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)  # until it is behind: it is not visible from outside
+        assert (process.stdout.readline(), process.stdout.readline()) == ("ready\n", "works\n")
         process.send_signal(signal.SIGINT)
         try:
-            assert process.communicate(timeout=HANG_S)[0] == "rest True\n"
+            assert process.communicate(timeout=HANG_S)[0] == "rest\n"
         finally:
             process.kill()
         assert process.returncode == 0
@@ -89,11 +90,10 @@ def test_a_node_with_more_to_do_than_it_can_is_stopped_all_the_same():
 def test_a_node_is_stopped_while_it_still_works():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         with start() as process:
-            assert process.stdout.readline() == "ready\n"
-            time.sleep(0.5)  # lets it tick: nothing is waited for
+            assert (process.stdout.readline(), process.stdout.readline()) == ("ready\n", "works\n")
             process.send_signal(number)
             out, err = process.communicate(timeout=HANG_S)
-            assert (process.returncode, out) == (0, "rest True\n"), err
+            assert (process.returncode, out) == (0, "rest\n"), err
 
 
 def test_a_node_that_was_started_to_outlive_its_terminal_does():
@@ -101,10 +101,9 @@ def test_a_node_that_was_started_to_outlive_its_terminal_does():
     with child(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGHUP)
-        time.sleep(0.5)  # lets it tick: nothing is waited for
-        assert process.poll() is None
+        assert process.stdout.readline() == "works\n"
         process.send_signal(signal.SIGTERM)
-        assert process.communicate(timeout=HANG_S)[0] == "rest True\n"
+        assert process.communicate(timeout=HANG_S)[0] == "rest\n"
     assert process.returncode == 0
 
 
@@ -166,7 +165,9 @@ def test_a_file_with_the_former_name_of_a_node_is_refused_when_it_starts(tmp_pat
 
 def test_a_node_ends_by_itself_with_a_code_or_a_reason():
     for how, code, words in (("4", 4, ""), ("UsageError('no such thing')", 2, "ticker: no such thing\n")):
-        source = "from robot_dyn_id.errors import UsageError\n" + NODE.replace("self.ticks += 1", f"self.end = {how}")
+        source = "from robot_dyn_id.errors import UsageError\n" + NODE.replace(
+            "self.ticks += 1", f"self.ticks, self.end = self.ticks + 1, {how}"
+        )
         with child([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True) as process:
             _, err = process.communicate(timeout=HANG_S)
         assert (process.returncode, err) == (code, words)
@@ -184,7 +185,8 @@ def run_failing(place, text, folder):
     ) as process:
         if '"ready"' not in place:
             assert process.stdout.readline() == "ready\n"
-            time.sleep(0.3)  # lets it tick
+            if "ticks" not in place:
+                assert process.stdout.readline() == "works\n"
             process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=HANG_S)
     return process.returncode, out, err
@@ -201,7 +203,7 @@ def test_a_fault_while_a_node_starts_is_one_line_with_a_file_and_an_exit_code_of
 def test_a_node_whose_way_to_rest_fails_is_brought_to_rest_all_the_same(tmp_path):
     text = "self.stops += 1\n        if self.stops == 2: raise KeyError('oh')"
     code, out, err = run_failing("self.stops += 1", text, tmp_path)
-    assert (code, out) == (4, "rest True\n"), err
+    assert (code, out) == (4, "rest\n"), err
     assert "internal error: KeyError: 'oh'" in err
 
 
