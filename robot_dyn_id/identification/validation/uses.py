@@ -41,7 +41,8 @@ GRAVITY_UNCERTAIN = Definition(
     "gravity_uncertain",
     Section.USES,
     "info",
-    "Two standard deviations of the torque at rest exceed the error that gravity compensation tolerates.",
+    "Two standard deviations of the torque at rest exceed the error that gravity compensation tolerates, or the "
+    "smallest external torque that collision detection must find.",
     "record longer, in more positions of all joints",
 )
 
@@ -120,6 +121,15 @@ PAYLOAD_RESOLUTION_LOW = Definition(
     "The errors of the model imitate a payload above `thresholds.payload_share` of the mass that needs the rated "
     "effort of a joint.",
     "train longer, and identify payloads with a slow motion through many positions",
+)
+
+WEIGHT_UNCERTAIN = Definition(
+    "weight_uncertain",
+    Section.USES,
+    "info",
+    "Two standard deviations of the torque at rest imitate a payload above `thresholds.payload_share` of the mass that "
+    "needs the rated effort of a joint.",
+    "record longer, in more positions of all joints",
 )
 
 SHORT_S, LONG_S = HORIZONS_S[:2]
@@ -222,6 +232,8 @@ def list_criteria(
     share = thresholds.payload_share * capacity
     limited = thresholds.limited_ratio * share
     found.append(Criterion("payload", "payload_resolution_low", "", apparent, "kg", share, limited))
+    unknown = CERTAINTY * _estimate_weight_deviation(held_out, scales.gravity_deviation)
+    found.append(Criterion("payload", "weight_uncertain", "", unknown, "kg", share, limited))
     return (*found, *_list_rollout_criteria(held_out, scales.rollouts, trained.q_max - trained.q_min, thresholds))
 
 
@@ -250,6 +262,7 @@ def _list_joint_criteria(
     yield make("computed_torque", "inertia_uncertain", weakened, moving, ANY_FINITE)
     contact = thresholds.contact_share * joint.rated
     yield make("collision_detection", "contact_threshold_high", joint.detectable, contact)
+    yield make("collision_detection", "gravity_uncertain", spread, contact)
 
 
 def _list_rollout_criteria(
@@ -288,12 +301,26 @@ def estimate_capacity(held_out: HeldOut) -> float:
     return float(masses[carrying].min(initial=np.inf)) if np.isfinite(torque).all() else math.nan
 
 
+def _estimate_weight_deviation(held_out: HeldOut, deviations: Array) -> float:
+    """Standard deviation of the mass at the last link that the joint which shows it best leaves open [kg].
+
+    NaN if no joint whose effort the model explains carries it.
+
+    Args:
+        held_out: metrics on held-out data.
+        deviations: standard deviation of the torque at rest [N m or N], shape (n,).
+    """
+    torque = np.array([joint.load_torque for joint in held_out.joints])
+    carrying = torque > LEAST_LOAD_TORQUE
+    return float((deviations[carrying] / torque[carrying]).min()) if carrying.any() else math.nan
+
+
 def report_criteria(criteria: Iterable[Criterion], rollouts: Rollouts) -> tuple[Finding, ...]:
     """Findings about figures above their thresholds, one for each code; information, as they concern single uses."""
     exceeded: dict[str, dict[str, Criterion]] = {}
     for one in criteria:
         if one.answer != YES:
-            exceeded.setdefault(one.code, {})[one.joint] = one
+            exceeded.setdefault(one.code, {}).setdefault(one.joint, one)
     return tuple(_report(code, list(by_joint.values()), rollouts) for code, by_joint in exceeded.items())
 
 
@@ -330,6 +357,9 @@ def _report(code: str, criteria: Sequence[Criterion], rollouts: Rollouts) -> Fin
         case "contact_threshold_high":
             message = f"only large external torques stand out from the model's errors: joint {listed}"
             return CONTACT_THRESHOLD_HIGH.found(message, joints)
+        case "weight_uncertain":
+            message = f"two standard deviations of the torque at rest imitate a payload of {_format(criteria[0])}"
+            return WEIGHT_UNCERTAIN.found(message)
         case _:
             message = f"the errors of the model imitate a payload of {_format(criteria[0])}"
             if math.isnan(criteria[0].figure):

@@ -300,6 +300,12 @@ CASES = {
     "0.1 s": ("forward_simulation", rollout(0.021, 0.1, 0.1), "no", "rollout_diverges"),
     "not simulated": ("forward_simulation", rollout(np.nan, np.nan, np.nan), "no", "rollout_not_computed"),
     "contacts": ("collision_detection", with_tip(detectable=0.51), "limited", "contact_threshold_high"),
+    "contacts at unknown weight": (
+        "collision_detection",
+        with_scales(gravity_deviation=np.array([0.1, 0.8])),
+        "no",
+        "gravity_uncertain",
+    ),
 }
 
 
@@ -332,6 +338,16 @@ def test_the_apparent_load_limits_payload_estimation():
     criteria = list_criteria(replace(HELD_OUT, apparent_load=0.11), SCALES, TRAINED, Thresholds())
     assert [one.code for one in report_criteria(criteria, SMALL)] == ["payload_resolution_low"]
     assert judged(replace(HELD_OUT, apparent_load=np.nan))["payload"].fit.answer == "no"
+
+
+def test_a_weight_that_is_not_known_limits_payload_estimation():
+    """Errors are small where a motion of a second has been, whatever the torque is elsewhere."""
+    scales = replace(SCALES, gravity_deviation=np.array([0.5, 0.06]))
+    fit = judged(scales=scales)["payload"].fit
+    assert (fit.answer, fit.figure, fit.because) == ("limited", 2.0 * 0.06 / 1.0, ("weight_uncertain",))
+    assert judged(scales=replace(SCALES, gravity_deviation=np.array([0.1, 5.0])))["payload"].fit.answer == "yes"
+    criteria = list_criteria(HELD_OUT, scales, TRAINED, Thresholds())
+    assert "weight_uncertain" in {one.code for one in report_criteria(criteria, SMALL)}
 
 
 def test_findings_lower_the_uses_that_they_concern():
