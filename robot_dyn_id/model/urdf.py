@@ -223,6 +223,7 @@ def _check_structure(root: ElementTree.Element, label: str) -> None:
                     "them printable"
                 )
     _refuse_negative_masses(root, label)
+    _refuse_impossible_limits(root, label)
     parents: dict[str, tuple[str, str]] = {}  # of each link: its joint and the link above
     for joint in joints:
         name, kind = joint.get("name", "?"), joint.get("type")
@@ -253,6 +254,24 @@ def _refuse_negative_masses(root: ElementTree.Element, label: str) -> None:
                 continue  # Pinocchio says so
             if value < 0.0:
                 raise ModelError(f"{label}: link {link.get('name')} has a negative mass ({value:g} kg); correct it")
+
+
+def _refuse_impossible_limits(root: ElementTree.Element, label: str) -> None:
+    """Check the limits of all joints: a lower one above the upper one, and negative speeds and efforts."""
+    for joint in root.findall("joint"):
+        limit = joint.find("limit")
+        if limit is None:
+            continue
+        try:
+            lower, upper, *largest = (float(limit.get(name, "0")) for name in ("lower", "upper", "velocity", "effort"))
+        except ValueError:
+            continue  # Pinocchio says so
+        where = f"{label}: the limits of joint {joint.get('name')}"
+        if lower > upper:
+            raise ModelError(f"{where} are exchanged: lower {lower:g}, upper {upper:g}; correct them")
+        for name, value in zip(("velocity", "effort"), largest, strict=True):
+            if value < 0.0:
+                raise ModelError(f"{where} are negative: {name} {value:g}; a limit is a magnitude")
 
 
 def find_root_link(root: ElementTree.Element) -> str:

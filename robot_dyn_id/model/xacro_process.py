@@ -125,16 +125,17 @@ def expand(
     folders = json.dumps([str(folder) for folder in list_package_folders(path, packages)])
     values = json.dumps(dict(arguments or {}))
     command = [sys.executable, "-c", _PROGRAM, *limits, str(path.absolute()), folders, values]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    try:
-        with _signals(process.kill) as received:
+    with _signals() as interruption:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        try:
+            interruption.ends(process)
             answer, _ = process.communicate(timeout=TIME_LIMIT_S)
-    except subprocess.TimeoutExpired:
-        raise ModelError(f"{path}: xacro cannot expand it (it takes longer than {TIME_LIMIT_S:g} s)") from None
-    finally:
-        process.kill()
-        process.wait()
-    if received or -process.returncode in TERMINAL_SIGNALS:
+        except subprocess.TimeoutExpired:
+            raise ModelError(f"{path}: xacro cannot expand it (it takes longer than {TIME_LIMIT_S:g} s)") from None
+        finally:
+            process.kill()
+            process.wait()
+    if interruption.received or -process.returncode in TERMINAL_SIGNALS:
         raise KeyboardInterrupt
     text, *parts = answer.split(b"\0")  # which neither XML nor a path can hold
     if process.returncode:
@@ -147,28 +148,49 @@ def expand(
     return Expansion(text.decode("utf-8", errors="replace"), tuple(Path(os.fsdecode(part)) for part in parts))
 
 
-@contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[list[int]]:
-    """Call `stop` and then the handler in use at a signal that ends a process; yields the numbers of those that came.
+@dataclass
+class _Interruption:
+    """Signals that end a process, and the process that ends with them, whichever comes first.
 
-    A node's handlers only take note, so that waiting would go on. Other threads than the main one get no signals.
+    A node's handlers only take note, so that waiting would go on. A handler that raises would lose a process that is
+    just started, so that it is called once that is known. Other threads than the main one get no signals.
+
+    Attributes:
+        handlers: handlers in use, by number of the signal.
+        received: number of the signal that came last; 0 without one.
+        process: the process; None before it has started.
     """
-    received: list[int] = []
-    handlers: dict[int, Callable[[int, Any], Any]] = {}
 
-    def take(number: int, frame: Any) -> None:
-        received.append(number)
-        stop()
-        handlers[number](number, frame)
+    handlers: dict[int, Callable[[int, Any], Any]]
+    received: int = 0
+    process: subprocess.Popen[bytes] | None = None
 
+    def ends(self, process: subprocess.Popen[bytes]) -> None:
+        """Let signals end a process, which has started, and do so if one has come."""
+        self.process = process
+        if self.received:
+            self.take(self.received, None)
+
+    def take(self, number: int, frame: Any) -> None:
+        """Handle a signal."""
+        self.received = number
+        if self.process is not None:
+            self.process.kill()
+            self.handlers[number](number, frame)
+
+
+@contextmanager
+def _signals() -> Iterator[_Interruption]:
+    """Handle signals that end a process before the handlers in use."""
+    interruption = _Interruption({})
     if threading.current_thread() is threading.main_thread():
         for number in map(int, TERMINATION_SIGNALS):
             handler = signal.getsignal(number)
             if callable(handler):
-                handlers[number] = handler
-                signal.signal(number, take)
+                interruption.handlers[number] = handler
+                signal.signal(number, interruption.take)
     try:
-        yield received
+        yield interruption
     finally:
-        for number, handler in handlers.items():
+        for number, handler in interruption.handlers.items():
             signal.signal(number, handler)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text tables: header `t,q_<joint>...`, and `dq_`, `tau_` or `effort_`, `current_`, `temperature_`, `reference_`.
+"""Text tables: header `t,q_<joint>...`, and columns of other channels.
+
+They are `dq_`, `tau_`, `torque_` or `effort_`, `current_`, `temperature_`, `reference_`.
 
 Columns `kp_<joint>` and `kd_<joint>`, of which every row is the same, are the gains of the drives that follow the
 reference.
@@ -39,6 +41,7 @@ _PREFIXES = {
     "q_": "q",
     "dq_": "dq",
     "tau_": "tau",
+    "torque_": "tau",
     "effort_": "tau",
     "current_": "current",
     "temperature_": "temperature",

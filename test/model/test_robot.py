@@ -365,6 +365,14 @@ BROKEN = {
         ARM.replace("</robot>", f"{joint('f', 'l2', 'tool', kind='fixed')}{LIGHT}</robot>"),
         "link tool has a negative mass (-0.1 kg)",
     ),
+    "limits exchanged": (
+        ARM.replace('lower="-2" upper="3"', 'lower="3" upper="-2"', 1),
+        "limits of joint a are exchanged: lower 3, upper -2",
+    ),
+    "negative effort limit": (
+        ARM.replace('effort="5"', 'effort="-5"', 1),
+        "limits of joint a are negative: effort -5",
+    ),
     "mimic of nothing": (urdf(joint("a", "base", "l1"), MIMICKED, links=2), "joint b mimics 'ghost'"),
     "mimic of itself": (urdf(joint("a", "base", "l1", mimic='joint="a"'), links=1), "joint a mimics itself"),
     "mimic factor no number": (ARM.replace("</joint>", '<mimic joint="b" multiplier="x"/></joint>', 1), "(x)"),
@@ -442,7 +450,8 @@ def test_a_broken_xacro_file_is_refused_in_one_line(case, xacro, capfd, monkeypa
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("handler", ["raises", "takes note"])
-def test_a_signal_ends_the_expansion_at_once(xacro, number, handler):
+@pytest.mark.parametrize("delay", [0.0, 0.3])  # while it starts, and in the expression
+def test_a_signal_ends_the_expansion_at_once(xacro, number, handler, delay):
     """Interrupt of the process alone, as `ros2 launch` sends it, with the handlers of commands and of nodes."""
     file = xacro(XACRO.replace("2 * mass", "10 ** 10 ** 10"))
     program = f"""
@@ -464,8 +473,8 @@ except KeyboardInterrupt:
         process.stdout.readline()
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         while not (expansion := children.read_text().strip()):
-            time.sleep(0.01)
-        time.sleep(0.3)  # into the expression
+            time.sleep(0.001)
+        time.sleep(delay)
         process.send_signal(number)
         assert process.wait(HANG_S) == 7, "the interruption, and not the time limit, ended it"
     assert not Path(f"/proc/{expansion}").exists()

@@ -85,8 +85,8 @@ EFFORT_UNITS = Definition(
     "effort_units",
     Section.HEALTH,
     "error",
-    "The efforts of all loaded joints are about 1000 times the torque of the URDF's own masses. A model is made, and "
-    "its verdict is bad.",
+    "The efforts of all loaded joints are about 1000 times the torque of the URDF's own masses, or all the same "
+    "thousandth of it. A model is made, and its verdict is bad.",
     "convert the efforts to N m, or state `ignore: [effort_units]` if only the masses are wrong",
     overrulable=True,
     lowers=dict.fromkeys(USES, NO),
@@ -483,13 +483,19 @@ def _names(model: RobotModel, flags: Mask | Sequence[int]) -> list[str]:
 
 
 def _judge_unit(factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:
-    """Finding about efforts in N mm: those of all loaded joints are about 1000 times the weight."""
+    """Finding about efforts in N mm, about 1000 times the weight of all loaded joints, or about masses in grams."""
     loaded = factors.loaded
     ratios = factors.factors[loaded]
-    if not loaded.any() or not ((ratios > MILLI_RATIO[0]) & (ratios < MILLI_RATIO[1])).all():
+    if not loaded.any() or not (ratios > 0.0).all():
         return ()
-    message = f"efforts are {np.median(ratios):.3g} times the torque of the URDF's masses: they appear to be in N mm"
-    return (EFFORT_UNITS.found(message, _names(model, loaded)),)
+    message = f"efforts are {np.median(ratios):.3g} times the torque of the URDF's masses: "
+    if ((ratios > MILLI_RATIO[0]) & (ratios < MILLI_RATIO[1])).all():
+        return (EFFORT_UNITS.found(f"{message}they appear to be in N mm", _names(model, loaded)),)
+    milli = ((1.0 / ratios > MILLI_RATIO[0]) & (1.0 / ratios < MILLI_RATIO[1])).all()
+    if milli and ratios.max() < EQUAL_FACTOR * ratios.min():  # those of currents differ from joint to joint
+        action = "convert the masses of the URDF to kg, and its inertia to kg m^2"
+        return (EFFORT_UNITS.found(f"{message}these appear to be in grams", _names(model, loaded), action=action),)
+    return ()
 
 
 def _judge_currents(factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:
@@ -650,7 +656,7 @@ def _report_gravity(direction: Array, model: RobotModel) -> Finding:
     configured = (
         f"{angle:.0f} degrees from the configured one: the base is mounted in another way"
         if model.gravity.any()
-        else "but none is configured"
+        else "but none is configured, or `effort_kind` states that they contain none"
     )
     return GRAVITY_DIRECTION.found(
         f"the efforts agree with gravity [{vector}] m/s^2 in the base frame, {configured}",

@@ -376,9 +376,11 @@ def _examine_positions(survey: Survey, model: RobotModel) -> list[Finding]:
     degrees = outside & ~slides & (largest > 2 * math.pi)
     if degrees.any():
         joints = _select(survey.joint_names, degrees)
+        in_degrees = np.deg2rad(largest) <= np.maximum(np.abs(lower), np.abs(upper)) + LIMIT_TOLERANCE
+        unit = "in degrees" if in_degrees[degrees].any() else "counts of an encoder, as degrees would exceed them, too"
         message = (
             f"positions of {', '.join(joints)} reach {largest[degrees].max():.0f} and exceed the limits of the URDF: "
-            "they appear to be in degrees"
+            f"they appear to be {unit}"
         )
         return [POSITIONS_IN_DEGREES.found(message, joints)]
     if outside.any():

@@ -134,6 +134,12 @@ def test_efforts_without_dynamics_are_refused(robot, samples):
     assert [code for code, *_ in codes(replace(samples, tau=noise), robot.model)] == ["effort_external"]
 
 
+def test_masses_in_grams_are_found(robot, samples):
+    heavy = replace(robot.model, inertial_parameters=1000.0 * robot.model.inertial_parameters)
+    (doubt,) = diagnose(samples, heavy).doubts
+    assert (doubt.code, doubt.severity) == ("effort_units", "error") and "grams" in doubt.message
+
+
 def test_newton_millimeters_are_found(robot, samples):
     diagnosis = diagnose(replace(samples, tau=1000.0 * samples.tau), robot.model)
     assert diagnosis.findings == ()  # a model in N mm works, and only the masses of the URDF are against it

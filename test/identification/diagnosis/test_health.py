@@ -105,6 +105,12 @@ def test_healthy_data_have_no_findings(healthy):
     assert findings(changed(healthy, dq=lambda dq: dq + noise)) == ()  # the derivative is taken, and nothing is wrong
 
 
+def test_counts_of_an_encoder_are_not_called_degrees(healthy):
+    counts = {name: scaled(*[4096.0] * 3) for name in ("q", "dq")}
+    (finding,) = [one for one in findings(changed(healthy, **counts)) if one.code == "positions_in_degrees"]
+    assert finding.severity == "error" and "counts of an encoder" in finding.message
+
+
 @pytest.mark.filterwarnings("error")
 def test_velocities_of_zero_are_not_scaled_ones(healthy):
     assert [one.code for one in findings(changed(healthy, dq=scaled(0, 0, 0)))] == ["velocity_mismatch"]
