@@ -131,9 +131,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
             _print(payload)
         for name, (value, sigma) in found.entries.get("sensor_offsets", {}).items():
             show(f"offset of {name}: {value:.4g} +- {sigma:.2g}")
+        show(fit_text(fit, verdict))
         if test is not None:
             show(test.describe())
-        show(fit_text(fit, verdict))
         if "file" in answer:
             arm = f"; arm with it in {answer['parameters_file']}" if found.arm is not None else ""
             show(f"payload in {answer['file']}{arm}")
