@@ -127,7 +127,7 @@ def test_the_robot_follows_pieces_as_it_follows_the_whole_motion(world):
         world.until(cell.follower.at_rest)
         assert 3 <= len(cell.follower.received) - first <= 12  # 2.5 s of motion, a piece every 0.5 s
         command = cell.node._session.supervisor.command
-        steady = cell.node.steady.now().nanoseconds * 1e-9 - time.monotonic()
+        steady = 1e-9 * cell.node.steady_ns() - time.monotonic()
         timed = [(t + steady - command.begin.steady, q, dq) for t, q, dq in cell.follower.history[history:]]
         moved = [(t, q, dq) for t, q, dq in timed if 0.05 < t < command.trajectory.duration]
         t, found, speed = (np.array(values) for values in zip(*moved, strict=True))

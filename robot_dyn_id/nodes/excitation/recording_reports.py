@@ -49,7 +49,7 @@ class RecordingReports:
         )
         if report.state == RecordingState.RECORDING and message.folder:
             self.folders[message.recorder] = message.folder
-        self._watch.receive(self._node.steady.now().nanoseconds * 1e-9, report)
+        self._watch.receive(1e-9 * self._node.steady_ns(), report)
 
     def tick(self, steady: float) -> None:
         """Pass the time on [s]."""

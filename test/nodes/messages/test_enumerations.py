@@ -56,9 +56,7 @@ def test_an_identification_names_an_unknown_state_that_it_waits_behind(value):
 @UNKNOWN
 def test_an_excitation_does_not_take_an_unknown_state_of_a_recorder_for_a_failure(value):
     reports = []
-    node = SimpleNamespace(
-        subscription=lambda *_: None, steady=SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=0))
-    )
+    node = SimpleNamespace(subscription=lambda *_: None, steady_ns=lambda: 0)
     receiver = RecordingReports(node, SimpleNamespace(receive=lambda _, report: reports.append(report.state)))
     for state in (RecordingState.RECORDING, value, RecordingState.FINISHED):
         receiver._receive(RecordingStatus(recorder="/r", state=state))
