@@ -148,6 +148,8 @@ class GuardedNode(Node):  # type: ignore[misc]
     is `guarded`."""
 
     _poller: WaitablePoller | None = None
+    ending = False
+    """Whether the node is to end: the process has received a signal, or `stop` is called."""
     destroyed = False
     """Whether the node has left the graph."""
 

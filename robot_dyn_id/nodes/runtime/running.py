@@ -159,8 +159,14 @@ def run_together(
         Exit code, see `run`.
     """
     signals: list[int] = []
-    handle_termination(lambda number, frame: signals.append(number), always=(signal.SIGINT, signal.SIGTERM))
     nodes: list[RobotNode] = []
+
+    def end(number: int, frame: Any) -> None:
+        signals.append(number)
+        for node in nodes:
+            node.ending = True
+
+    handle_termination(end, always=(signal.SIGINT, signal.SIGTERM))
     given = list(arguments or sys.argv)
     label, command = parts[0][0].NAME, given
     try:
@@ -250,6 +256,7 @@ def _bring_to_rest(executor: Any, nodes: Sequence[RobotNode]) -> None:
 
     def rest() -> bool:
         for node in list(moving):
+            node.ending = True
             try:
                 resting = node.stop()
             except Exception as error:
