@@ -7,8 +7,8 @@ from typing import Any
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
+from robot_dyn_id.excitation.execution.enumerations import find_member
 from robot_dyn_id.excitation.execution.recording_watch import RecordingReport, RecordingState, RecordingWatch
-from robot_dyn_id.nodes.messages.enumerations import find_member
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 
 TOPICS = ("recording_status", "identifier_recording_status")

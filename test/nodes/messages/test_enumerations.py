@@ -11,14 +11,14 @@ from robot_dyn_id.action import ExecuteExcitation
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.excitation.execution.enumerations import find_member
+from robot_dyn_id.excitation.execution.excitation_watch import Event, ExcitationWatch
 from robot_dyn_id.excitation.execution.recording_watch import RecordingState
 from robot_dyn_id.excitation.execution.supervision import Phase
 from robot_dyn_id.nodes.excitation.recording_reports import RecordingReports
 from robot_dyn_id.nodes.excitation.requests import read_goal
-from robot_dyn_id.nodes.messages.enumerations import find_member
 from robot_dyn_id.nodes.payload.wrist import WristMotion
 from robot_dyn_id.nodes.recorder import Recorder
-from robot_dyn_id.nodes.recording.excitation_watch import Event, ExcitationWatch
 from robot_dyn_id.nodes.watcher import _level
 
 UNKNOWN = pytest.mark.parametrize("value", [9, 255])
