@@ -190,7 +190,6 @@ class Identifier(RobotNode):
         if settings.listen and not self._work.data:
             status, kind = "identifier_recording_status", settings.joint_states_type
             self._recording = StreamRecording(self, self._folder, status, kind)
-            self.create_timer(TIMER_PERIOD_S, self._recording.publish_status, clock=self.steady)
             if settings.after_excitation:
                 self._watch = RecordedExcitations(self, self._recording)
                 self.subscription("excitation_status", self._follow)
@@ -198,7 +197,7 @@ class Identifier(RobotNode):
         self.service("~/reset", self._reset)
         server = partial(self.goal_server, "~/identify_recordings")
         self._goals = IdentificationGoals(server, self._prepare, self._found)
-        self.create_timer(TIMER_PERIOD_S, self._look)
+        self.create_timer(TIMER_PERIOD_S, self._look, clock=self.steady)
 
     # --- inputs
 
@@ -294,6 +293,8 @@ class Identifier(RobotNode):
 
     def _look(self) -> None:
         """Start with recordings once the robot is known, and report an identification that has ended."""
+        if self._recording is not None:
+            self._recording.publish_status()
         self._goals.tick()
         work = self._work
         if work.data and self._robot is not None and not work.running and self.outcome is None:
