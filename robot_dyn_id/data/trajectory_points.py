@@ -248,9 +248,12 @@ def fit_polynomial(duration: float, start: Sequence[Array] | Array, end: Sequenc
     """
     order = len(start)
     scales = duration ** np.arange(2 * order)[:, None]
-    ends = np.concatenate([start, end]) * scales[[*range(order), *range(order)]]
+    ends = np.concatenate([start, end])
+    ends[order] -= start[0]
+    ends[0] = 0.0  # relative to the start: a joint that is held stays where it is, to the last bit
     coefficients = np.zeros((6, ends.shape[1]))
-    coefficients[: 2 * order] = _solve_unit_interval(order) @ ends / scales
+    coefficients[: 2 * order] = _solve_unit_interval(order) @ (ends * scales[[*range(order), *range(order)]]) / scales
+    coefficients[0] = start[0]
     return coefficients
 
 
