@@ -232,10 +232,6 @@ class ExcitationPublisher(ManagedNode):
             or self._commands.obstacle()
         )
 
-    def _is_abandoned(self) -> bool:
-        """Whether the controller has ended before this node, which is to end as well: that is not a fault."""
-        return self.ending and bool(self._commands.obstacle())
-
     def _receive(self, message: JointState) -> None:
         if self._session.supervisor is not None:
             now, stamp = self._motion_clock.now(), message.header.stamp
@@ -247,7 +243,7 @@ class ExcitationPublisher(ManagedNode):
     def _tick(self) -> None:
         now, supervisor = self._motion_clock.now(), self._session.supervisor
         self._reports.tick(now.steady)
-        if supervisor is not None and not self._is_abandoned():
+        if supervisor is not None and not self._commands.abandoned:
             refusal = self._session.tick(supervisor, now)
             if refusal and self._refusals.due(now.steady, refusal):  # a robot that was just switched on may settle
                 self.get_logger().warning(f"cannot start yet: {refusal}")
@@ -293,11 +289,9 @@ class ExcitationPublisher(ManagedNode):
             return True
         self._requests.attend(now)
         self._requests.answer_stops(now)
-        if not self._requests.answered:
-            return False
-        if supervisor.at_rest:
-            return True
-        if self._is_abandoned() and not self.count_publishers("joint_states"):  # nothing can be done any more
+        if supervisor.at_rest or not self._requests.answered:
+            return self._requests.answered
+        if self._commands.abandoned and not self.count_publishers("joint_states"):  # nothing can be done any more
             self.get_logger().warning(f"{NO_REST}: robot and controller have left", once=True)
             return True
         silence = self._session.check_silence(now)

@@ -12,7 +12,6 @@ from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.execution.enumerations import find_member
-from robot_dyn_id.excitation.execution.excitation_watch import Event, ExcitationWatch
 from robot_dyn_id.excitation.execution.recording_watch import RecordingState
 from robot_dyn_id.excitation.execution.supervision import Phase
 from robot_dyn_id.nodes.excitation.recording_reports import RecordingReports
@@ -35,22 +34,6 @@ def test_enumerations_have_the_values_of_their_messages():
     assert {phase.name: phase.value for phase in Phase} == constants(ExcitationStatus, rehearsals)
     assert {state.name: state.value for state in RecordingState} == constants(RecordingStatus)
     assert find_member(Phase, 3) is Phase.RUNNING and find_member(Phase, 9) is None
-
-
-@UNKNOWN
-def test_an_identification_ignores_an_unknown_state_of_an_excitation(value):
-    watch = ExcitationWatch()
-    status = [ExcitationStatus(node="/e", state=state) for state in (value, Phase.RUNNING, value, Phase.DONE)]
-    events = [watch.take(one) for one in status]
-    assert events == [Event.NONE, Event.BEGUN, Event.NONE, Event.OVER]
-    assert "state" not in watch.waiting(["/e"])
-
-
-@UNKNOWN
-def test_an_identification_names_an_unknown_state_that_it_waits_behind(value):
-    watch = ExcitationWatch()
-    watch.take(ExcitationStatus(node="/e", state=value))
-    assert f"/e, whose state {value} is unknown" in watch.waiting(["/e"])
 
 
 @UNKNOWN
