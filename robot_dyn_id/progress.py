@@ -40,3 +40,28 @@ Progress = Callable[[Stage], None]
 
 def ignore_progress(stage: Stage) -> None:
     """Callback that does nothing."""
+
+
+STAGES = (
+    ("surveying the recordings", 0.02),
+    ("comparing efforts and motion", 0.1),
+    ("choosing the motion filter", 0.2),
+    ("comparing models", 0.3),
+    ("repeating the choice", 0.4),
+    ("finding the base parameters", 0.5),
+    ("estimating", 0.55),
+    ("cross-validating", 0.7),
+    ("validating", 0.8),
+    ("writing", 0.95),
+)
+"""Beginnings of the names of stages of an identification, and the fraction of the work before each."""
+
+
+def estimate_fraction(stage: Stage) -> float:
+    """Fraction of an identification that is done, 0 to 1; 0 in a stage that is not one of `STAGES`."""
+    places = [place for place, (words, _) in enumerate(STAGES) if stage.text.startswith(words)]
+    if not places:
+        return 0.0
+    begin = STAGES[places[-1]][1]
+    end = STAGES[places[-1] + 1][1] if places[-1] + 1 < len(STAGES) else 1.0
+    return begin + (stage.fraction or 0.0) * (end - begin)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -245,18 +246,30 @@ def fit_polynomial(duration: float, start: Sequence[Array] | Array, end: Sequenc
         start: position and given derivatives at the start, shape (n,) each.
         end: position and given derivatives at the end, shape (n,) each.
     """
-    order, n = len(start), len(start[0])
-    coefficients = np.zeros((6, n))
-    for power, value in enumerate(start):
-        coefficients[power] = value / (1, 1, 2)[power]
-    powers = np.arange(order, 2 * order)
-    rows, right = np.zeros((order, order)), np.zeros((order, n))
-    for derivative, value in enumerate(end):
-        rows[derivative] = _falling(powers, derivative)  # on a unit interval
-        known = _falling(np.arange(order), derivative) * duration ** np.arange(order)
-        right[derivative] = value * duration**derivative - known @ coefficients[:order]
-    coefficients[powers] = np.linalg.solve(rows, right) / duration ** powers[:, None]
+    order = len(start)
+    scales = duration ** np.arange(2 * order)[:, None]
+    ends = np.concatenate([start, end])
+    ends[order] -= start[0]
+    ends[0] = 0.0  # relative to the start: a joint that is held stays where it is, to the last bit
+    coefficients = np.zeros((6, ends.shape[1]))
+    coefficients[: 2 * order] = _solve_unit_interval(order) @ (ends * scales[[*range(order), *range(order)]]) / scales
+    coefficients[0] = start[0]
     return coefficients
+
+
+@functools.cache
+def _solve_unit_interval(order: int) -> Array:
+    """Coefficients on a unit interval for unit values of the derivatives at its start, then at its end.
+
+    Args:
+        order: number of derivatives at each end, position included, 1 to 3.
+
+    Returns:
+        Matrix, shape (2 order, 2 order); its elements are multiples of a half.
+    """
+    powers = np.arange(2 * order)
+    rows = [_falling(powers, k) * end ** np.maximum(powers - k, 0) for end in (0.0, 1.0) for k in range(order)]
+    return np.asarray(np.rint(2.0 * np.linalg.inv(rows)) / 2.0)
 
 
 def _falling(powers: np.ndarray, derivative: int) -> Array:

@@ -11,6 +11,7 @@ import math
 import os
 import sys
 import tempfile
+import threading
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -254,13 +255,17 @@ def parse_with_pinocchio(text: str, label: str, gravity: Array) -> Any:
     return model
 
 
+_catching = threading.Lock()
+"""Held while standard error is caught: the last of two threads would restore it to what the first has put there."""
+
+
 @contextmanager
 def _quiet_parser() -> Iterator[Callable[..., str]]:
     """Catch what the C++ URDF parser prints on standard error.
 
     Yields a function that gives its first line with some words, by default its first line.
     """
-    with tempfile.TemporaryFile() as caught:
+    with _catching, tempfile.TemporaryFile() as caught:
 
         def first_line(words: str = "") -> str:
             caught.seek(0)

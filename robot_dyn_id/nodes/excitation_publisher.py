@@ -116,7 +116,7 @@ class ExcitationPublisher(ManagedNode):
         """Make what does not depend on the robot."""
         settings: ExcitationSettings = self.settings
         self._source: RobotSource | None = None
-        self._active = self._ending = self._releasing = False
+        self._active = self._releasing = False
         self._motion_clock = clock = MotionClock(self)
         self._refusals = Changes()
         self._status = StatusTopic(self, self.publisher(self.STATUS), settings.dry_run, self.REHEARSAL_OFF)
@@ -221,7 +221,7 @@ class ExcitationPublisher(ManagedNode):
         """Reason why this node cannot command the robot, or begin to; see `ExcitationSession`."""
         supervisor = self._session.supervisor
         if supervisor is None or supervisor.phase not in MOVING:  # else it brakes
-            if self._ending:
+            if self.ending:
                 return ENDING
             if not self._active:
                 return f"{self.lifecycle}: activate the node to move"
@@ -243,7 +243,7 @@ class ExcitationPublisher(ManagedNode):
     def _tick(self) -> None:
         now, supervisor = self._motion_clock.now(), self._session.supervisor
         self._reports.tick(now.steady)
-        if supervisor is not None:
+        if supervisor is not None and not self._commands.abandoned:
             refusal = self._session.tick(supervisor, now)
             if refusal and self._refusals.due(now.steady, refusal):  # a robot that was just switched on may settle
                 self.get_logger().warning(f"cannot start yet: {refusal}")
@@ -282,19 +282,19 @@ class ExcitationPublisher(ManagedNode):
 
     def stop(self) -> bool:
         """Brake; True once the robot is at rest, or silent for too long, and the client of a goal has its result."""
-        self._ending = True
+        self.ending = True
         self._requests.halt(f"stopped: {ENDING}")
         supervisor, now = self._session.supervisor, self._motion_clock.now()
         if supervisor is None:
             return True
         self._requests.attend(now)
         self._requests.answer_stops(now)
-        if not self._requests.answered:
-            return False
-        if supervisor.at_rest:
+        if supervisor.at_rest or not self._requests.answered:
+            return self._requests.answered
+        if self._commands.abandoned and not self.count_publishers("joint_states"):  # nothing can be done any more
+            self.get_logger().warning(f"{NO_REST}: robot and controller have left", once=True)
             return True
-        left = self._commands.obstacle() and not self.count_publishers("joint_states")  # nothing can be done any more
-        silence = f"{NO_REST}: robot and controller have left" if left else self._session.check_silence(now)
+        silence = self._session.check_silence(now)
         if silence:
             self.get_logger().error(silence, once=True)
         return bool(silence)

@@ -119,7 +119,7 @@ class ExternalTorqueEstimator(ModelObserver[ContactMonitor]):
 
     def is_new(self, parameters: ParameterSet) -> bool:
         """See `ModelObserver`; a set that is published again must not restart the learning."""
-        return self._monitor is None or not _is_same_model(parameters, self._monitor.observer.parameters)
+        return self._monitor is None or not self._monitor.observer.parameters.predicts_as(parameters)
 
     def use(self, parameters: ParameterSet, monitor: ContactMonitor) -> None:
         """See `ModelObserver`."""
@@ -227,16 +227,3 @@ class ExternalTorqueEstimator(ModelObserver[ContactMonitor]):
                 values[f"{name}: external torque (limit)"] = f"{torque:.3g} ({limit:.3g})"
             values["joints beyond their limits"] = ", ".join(names[joint] for joint in state.joints) or "none"
         return values
-
-
-def _is_same_model(one: ParameterSet, other: ParameterSet) -> bool:
-    """Whether two sets predict the same: a set that is published again must not restart the learning."""
-    return (
-        one.robot.urdf_sha256 == other.robot.urdf_sha256
-        and one.robot.joint_names == other.robot.joint_names
-        and one.base.column_names == other.base.column_names
-        and np.array_equal(one.estimate.values, other.estimate.values)
-        and np.array_equal(one.estimate.covariance, other.estimate.covariance)
-        and np.array_equal(one.effort_factors, other.effort_factors)
-        and one.effort.kind == other.effort.kind
-    )

@@ -14,12 +14,13 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from robot_dyn_id.errors import InputError, RobotDynIdError
+from robot_dyn_id.excitation.execution.excitation_watch import Event
 from robot_dyn_id.files.configuration import Configuration, read_configuration
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.nodes.gravity_compensator import CALIBRATION
-from robot_dyn_id.nodes.recording.excitation_watch import Event, RecordedExcitations
+from robot_dyn_id.nodes.recording.recorded_excitations import RecordedExcitations
 from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, make_folder, wait_for_bags
 from robot_dyn_id.nodes.runtime.computation import Computation
 from robot_dyn_id.nodes.runtime.deferred_answers import DeferredAnswers

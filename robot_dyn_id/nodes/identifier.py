@@ -14,6 +14,7 @@ from std_srvs.srv import Trigger
 
 from robot_dyn_id.action import IdentifyRecordings
 from robot_dyn_id.errors import InputError, InternalError, RobotDynIdError, UsageError
+from robot_dyn_id.excitation.execution.excitation_watch import Event
 from robot_dyn_id.files.configuration import read_configuration
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.model.robot import RobotModel
@@ -27,10 +28,10 @@ from robot_dyn_id.nodes.messages.conversions import (
     make_parameter_set_message,
 )
 from robot_dyn_id.nodes.messages.joint_state_source import type_parameter
-from robot_dyn_id.nodes.recording.excitation_watch import Event, RecordedExcitations
 from robot_dyn_id.nodes.recording.identification_goals import IdentificationGoals, make_task
 from robot_dyn_id.nodes.recording.identification_job import IdentificationTask
-from robot_dyn_id.nodes.recording.identification_thread import IdentificationThread, Outcome, PositionGains
+from robot_dyn_id.nodes.recording.identification_thread import IdentificationThread, Outcome
+from robot_dyn_id.nodes.recording.recorded_excitations import RecordedExcitations
 from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, make_folder
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, WARN, Diagnosis
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, Interface, RobotNode
@@ -95,16 +96,16 @@ class IdentifierSettings:
     @property
     def results(self) -> tuple[str, ...]:
         """Names of the files of a result."""
-        return RESULTS if self.drives is None else FILES
+        return FILES if self.of_actuators else RESULTS
 
     @property
     def topic(self) -> str:
         """Topic of the identified model."""
-        return "identified_parameters" if self.drives is None else "identified_actuators"
+        return "identified_actuators" if self.of_actuators else "identified_parameters"
 
     @property
-    def drives(self) -> PositionGains | None:
-        """Known gains of the drives; None if the dynamics are identified.
+    def of_actuators(self) -> bool:
+        """Whether actuators are identified, and not the dynamics.
 
         Raises:
             UsageError: parameters that belong to the other model.
@@ -112,10 +113,9 @@ class IdentifierSettings:
         if self.model == ACTUATORS:
             if self.parameters:
                 raise UsageError("parameters needs model to be dynamics")
-            return PositionGains(self.kp, self.kd)
-        if self.kp or self.kd:
+        elif self.kp or self.kd:
             raise UsageError("kp and kd need model to be actuators")
-        return None
+        return self.model == ACTUATORS
 
 
 INTERFACES = (
@@ -190,7 +190,6 @@ class Identifier(RobotNode):
         if settings.listen and not self._work.data:
             status, kind = "identifier_recording_status", settings.joint_states_type
             self._recording = StreamRecording(self, self._folder, status, kind)
-            self.create_timer(TIMER_PERIOD_S, self._recording.publish_status, clock=self.steady)
             if settings.after_excitation:
                 self._watch = RecordedExcitations(self, self._recording)
                 self.subscription("excitation_status", self._follow)
@@ -198,7 +197,7 @@ class Identifier(RobotNode):
         self.service("~/reset", self._reset)
         server = partial(self.goal_server, "~/identify_recordings")
         self._goals = IdentificationGoals(server, self._prepare, self._found)
-        self.create_timer(TIMER_PERIOD_S, self._look)
+        self.create_timer(TIMER_PERIOD_S, self._look, clock=self.steady)
 
     # --- inputs
 
@@ -294,6 +293,8 @@ class Identifier(RobotNode):
 
     def _look(self) -> None:
         """Start with recordings once the robot is known, and report an identification that has ended."""
+        if self._recording is not None:
+            self._recording.publish_status()
         self._goals.tick()
         work = self._work
         if work.data and self._robot is not None and not work.running and self.outcome is None:

@@ -11,10 +11,10 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.excitation.execution.enumerations import find_member
 from robot_dyn_id.excitation.execution.recording_watch import MotionWatch
 from robot_dyn_id.excitation.execution.supervision import Phase
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
-from robot_dyn_id.nodes.messages.enumerations import find_member
 from robot_dyn_id.nodes.recording.session import RecordingSession
 from robot_dyn_id.nodes.recording.status_topic import RecordingStatusTopic
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, WARN, Diagnosis

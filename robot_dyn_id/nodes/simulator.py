@@ -301,6 +301,7 @@ class Simulator(RobotNode):
         """
         settings: SimulatorSettings = self.settings
         self._every, self._nanoseconds = settings.ticks_per_message, round(1e9 / settings.rate)
+        self._report_ticks = max(1, round(settings.rate / REPORTS_PER_SECOND))
         patience = RealTimePacer.IMPATIENCE if settings.clock else RealTimePacer.PATIENCE
         self._pace = RealTimePacer(self._nanoseconds, settings.factor, patience)
         self._states = self.publisher("joint_states")
@@ -415,7 +416,7 @@ class Simulator(RobotNode):
             measured = self._driver.measure(state)
             self._states.publish(self._frame.encode(moment.sec, moment.nanosec, measured.tobytes()))
             self._publish_wrench(self._driver.measure_wrench())
-        if number % max(1, round(self.settings.rate / REPORTS_PER_SECOND)) == 0:
+        if number % self._report_ticks == 0:
             self._report()
 
     def _publish_wrench(self, wrench: Array | None) -> None:

@@ -301,21 +301,7 @@ def _residual(messages: list[Any], topic: _Topic) -> dict[str, Any]:
     latest = messages[-1]
     alike = [one.residual for one in topic.messages(WINDOW_S) if list(one.joint_names) == list(latest.joint_names)]
     rest = np.array([residual for residual in alike if len(residual) == len(latest.joint_names)])
-    rms = np.sqrt(np.mean(rest**2, axis=0))
-    return {
-        "rate": topic.rate()[0],
-        "joints": [
-            {
-                "joint": name,
-                "measured": float(latest.measured[place]),
-                "predicted": float(latest.predicted[place]),
-                "residual": float(latest.residual[place]),
-                "rms": float(rms[place]),
-                "standard_deviation": float(latest.standard_deviation[place]),
-            }
-            for place, name in enumerate(latest.joint_names)
-        ],
-    }
+    return {"rate": topic.rate()[0], "joints": _joints(latest, rms=np.sqrt(np.mean(rest**2, axis=0)))}
 
 
 def _external_torque(messages: list[Any], topic: _Topic) -> dict[str, Any]:
@@ -325,16 +311,18 @@ def _external_torque(messages: list[Any], topic: _Topic) -> dict[str, Any]:
         "contact": bool(latest.contact),
         "contact_joints": list(latest.contact_joints),
         "learning": float(latest.learning),
-        "joints": [
-            {
-                "joint": name,
-                "torque": float(latest.torque[place]),
-                "standard_deviation": float(latest.standard_deviation[place]),
-                "limit": float(latest.limit[place]),
-            }
-            for place, name in enumerate(latest.joint_names)
-        ],
+        "joints": _joints(latest),
     }
+
+
+def _joints(message: Any, **further: Any) -> list[dict[str, Any]]:
+    """The values of each joint in a message of `ARRAYS`, and further ones, by their names."""
+    names, arrays = ARRAYS[type(message)]
+    columns = {**{name: getattr(message, name) for name in arrays}, **further}
+    return [
+        {"joint": joint, **{name: float(values[place]) for name, values in columns.items()}}
+        for place, joint in enumerate(getattr(message, names))
+    ]
 
 
 def _identification(messages: list[Any], topic: _Topic) -> dict[str, Any]:

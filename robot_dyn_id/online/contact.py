@@ -36,6 +36,9 @@ REST_S = 1.0
 AT_ONCE = 256
 """Number of joint states whose columns are held in memory at once."""
 
+JOINED = 64
+"""Number of parts that are joined while more are learned: thousands at the end would hold a node up."""
+
 
 @dataclass(frozen=True)
 class ContactSettings:
@@ -185,6 +188,7 @@ class ContactMonitor:
 
     def _learn_again(self) -> None:
         self._quiet: list[Quiet] = []
+        self._single = 0  # parts at the end of these that were not joined yet
         self._learned, self._moved = 0.0, -math.inf
 
     def _clear(self) -> None:
@@ -287,6 +291,10 @@ class ContactMonitor:
         if chosen:
             at = np.array(chosen)
             self._quiet.append(Quiet(np.array(block), estimates.take(at), tested[0].take(at), tested[1].take(at)))
+            self._single += 1
+            if self._single == JOINED:
+                self._quiet[-JOINED:] = [Quiet.concatenate(self._quiet[-JOINED:])]
+                self._single = 0
 
     def _end_learning(self) -> bool:
         """Learn noise and thresholds; False if that is refused and begins again."""

@@ -170,6 +170,18 @@ class ParameterSet:
             factors = np.where(effort.drive_gains > 0.0, effort.drive_gains, factors) * effort.drive_signs
         return factors
 
+    def predicts_as(self, other: ParameterSet) -> bool:
+        """Whether two sets predict the same torques with the same uncertainty, as one that is published again does."""
+        return (
+            self.robot.urdf_sha256 == other.robot.urdf_sha256
+            and self.robot.joint_names == other.robot.joint_names
+            and self.base.column_names == other.base.column_names
+            and np.array_equal(self.estimate.values, other.estimate.values)
+            and np.array_equal(self.estimate.covariance, other.estimate.covariance)
+            and np.array_equal(self.effort_factors, other.effort_factors)
+            and self.effort.kind == other.effort.kind
+        )
+
     def refuse_unknown_gains(self) -> None:
         """Refuse a model that predicts currents, where torques are needed.
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +33,7 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import ModelError, UsageError
 from robot_dyn_id.model import xacro_process
 from robot_dyn_id.model.kinematics import link_placements
-from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.model.robot import RobotModel, _quiet_parser
 from robot_dyn_id.model.urdf import URDF_LIMIT
 
 XACRO = """<?xml version="1.0"?>
@@ -429,6 +430,34 @@ def test_a_broken_description_is_refused_in_one_line(case, capfd):
     assert line.startswith("robot description: ")
     assert [part for part in parts if part not in line] == []
     assert capfd.readouterr() == ("", "")  # the C++ parser does not talk past us
+
+
+def test_standard_error_stays_where_it_was_after_two_threads_have_read_a_model():
+    """As two nodes of one process do, whose log would go to a file that is deleted."""
+    entered, left, before = threading.Event(), threading.Event(), os.fstat(2)
+    kept = os.dup(2)
+
+    def read_first():
+        with _quiet_parser():
+            entered.set()
+            time.sleep(0.1)
+        left.set()
+
+    def read_second():
+        entered.wait()
+        with _quiet_parser():
+            left.wait()
+
+    threads = [threading.Thread(target=read) for read in (read_first, read_second)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert os.path.samestat(before, os.fstat(2))
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def test_a_broken_file_is_named(tmp_path):

@@ -127,7 +127,7 @@ def test_the_robot_follows_pieces_as_it_follows_the_whole_motion(world):
         world.until(cell.follower.at_rest)
         assert 3 <= len(cell.follower.received) - first <= 12  # 2.5 s of motion, a piece every 0.5 s
         command = cell.node._session.supervisor.command
-        steady = cell.node.steady.now().nanoseconds * 1e-9 - time.monotonic()
+        steady = 1e-9 * cell.node.steady_ns() - time.monotonic()
         timed = [(t + steady - command.begin.steady, q, dq) for t, q, dq in cell.follower.history[history:]]
         moved = [(t, q, dq) for t, q, dq in timed if 0.05 < t < command.trajectory.duration]
         t, found, speed = (np.array(values) for values in zip(*moved, strict=True))
@@ -579,13 +579,16 @@ def test_a_node_that_is_held_up_within_a_tick_commands_no_jump(world):
     assert not any(len(message.points[0].accelerations) for message in after), "braking, and no piece of the motion"
 
 
-def test_the_rest_of_a_robot_that_has_left_is_not_awaited(world):
+def test_a_robot_that_has_left_before_the_node_ends_is_not_a_fault_and_its_rest_is_not_awaited(world):
     """As Ctrl-C on a launch file ends a simulated robot first."""
     cell = ready(world, periods=20, latency=2.0 * TIMEOUT_S).running()
+    cell.node.ending = True  # by the signal, which comes before the first call of stop
     world.executor.remove_node(cell.follower)
     world._nodes.remove(cell.follower)
     cell.follower.destroy_node()
+    world.wait(3.0 * TIMEOUT_S)
     world.within(1.6 * TIMEOUT_S, cell.node.stop, "the end of the node")
+    assert not [one.reason for one in cell.statuses if one.state == Status.FAULT]
 
 
 # --- messages that make no sense ----------------------------------------------------------------------------------

@@ -3,12 +3,12 @@
 
 import gc
 import math
+import time
 from collections.abc import Callable
 
 from builtin_interfaces.msg import Time
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.time import Time as RclTime
 from rosgraph_msgs.msg import Clock as ClockMsg
 
 from robot_dyn_id.nodes.runtime import namesakes
@@ -27,17 +27,14 @@ def ros_arguments(**parameters: object) -> list[str]:
     return [word for name, value in parameters.items() if value != "" for word in ("-p", f"{name}:={value}")]
 
 
-class HeldClock(Clock):
-    """The steady clock of nodes whose world keeps time: it goes with `World.time` from what it shows at first."""
+class HeldTime:
+    """The steady time of nodes whose world keeps time [ns]: it goes with `World.time` from what it shows at first."""
 
-    @classmethod
-    def of(cls, world: "World") -> "HeldClock":
-        clock = cls(clock_type=ClockType.STEADY_TIME)
-        clock.world, clock.begin = world, Clock.now(clock).nanoseconds - round(1e9 * world.time)
-        return clock
+    def __init__(self, world: "World") -> None:
+        self._world, self._begin = world, time.monotonic_ns() - round(1e9 * world.time)
 
-    def now(self) -> RclTime:
-        return RclTime(nanoseconds=self.begin + round(1e9 * self.world.time), clock_type=ClockType.STEADY_TIME)
+    def __call__(self) -> int:
+        return self._begin + round(1e9 * self._world.time)
 
 
 class World(Composition):
@@ -110,7 +107,7 @@ class World(Composition):
     def add(self, make: Callable[..., Node], *arguments: str, **options: object) -> Node:
         node = super().add(make, arguments=arguments, **options)
         if isinstance(node, RobotNode) and self._clock is not None:
-            node.steady = HeldClock.of(self)
+            node.steady_ns = HeldTime(self)
         return node
 
     def close(self) -> None:

@@ -115,6 +115,11 @@ class Commands:
         """Reason why no controller follows the commands; empty if one does, or without an interface."""
         return "" if self._interface is None else self._interface.obstacle()
 
+    @property
+    def abandoned(self) -> bool:
+        """Whether the controller has ended before the node, which is to end as well: that is not a fault."""
+        return self._node.ending and bool(self.obstacle())
+
     def close(self) -> None:
         """Leave the graph, for a robot at rest."""
         if self._interface is not None:

@@ -49,12 +49,12 @@ class MotionClock:
 
     def _time(self) -> int:
         """Time that the motion follows [ns]."""
-        return int((self._clock if self.simulated else self._node.steady).now().nanoseconds)
+        return int(self._clock.now().nanoseconds) if self.simulated else self._node.steady_ns()
 
     def now(self) -> TimePoint:
         """The present by both."""
-        steady = int(self._node.steady.now().nanoseconds)
-        time = int(self._clock.now().nanoseconds) if self.simulated else steady  # clocks of rclpy take microseconds
+        steady = self._node.steady_ns()
+        time = int(self._clock.now().nanoseconds) if self.simulated else steady
         return TimePoint(steady * 1e-9, (time - self._begun) * 1e-9)
 
     def stamp(self, motion: float) -> Time:

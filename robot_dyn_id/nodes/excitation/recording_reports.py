@@ -7,8 +7,8 @@ from typing import Any
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
+from robot_dyn_id.excitation.execution.enumerations import find_member
 from robot_dyn_id.excitation.execution.recording_watch import RecordingReport, RecordingState, RecordingWatch
-from robot_dyn_id.nodes.messages.enumerations import find_member
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 
 TOPICS = ("recording_status", "identifier_recording_status")
@@ -49,7 +49,7 @@ class RecordingReports:
         )
         if report.state == RecordingState.RECORDING and message.folder:
             self.folders[message.recorder] = message.folder
-        self._watch.receive(self._node.steady.now().nanoseconds * 1e-9, report)
+        self._watch.receive(1e-9 * self._node.steady_ns(), report)
 
     def tick(self, steady: float) -> None:
         """Pass the time on [s]."""

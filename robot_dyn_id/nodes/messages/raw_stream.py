@@ -9,10 +9,7 @@ from typing import Any
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-from robot_dyn_id.nodes.runtime.robot_node import RobotNode
-
-DEPTH = 2000
-"""Messages that may wait for the executor: 2 s at 1 kHz."""
+from robot_dyn_id.nodes.runtime.robot_node import STREAM, RobotNode
 
 
 class RawStream:
@@ -37,7 +34,7 @@ class RawStream:
         events = SubscriptionEventCallbacks(
             incompatible_qos=self._node.guarded(self._incompatible), message_lost=self._node.guarded(self._lost)
         )
-        profile = QoSProfile(depth=DEPTH, reliability=reliability)
+        profile = QoSProfile(depth=STREAM.depth, reliability=reliability)
         return self._node.create_subscription(
             self._type, self._topic, self._callback, profile, raw=True, event_callbacks=events
         )

@@ -11,10 +11,10 @@ from typing import Any
 from std_srvs.srv import Trigger
 
 from robot_dyn_id.errors import RobotDynIdError
+from robot_dyn_id.excitation.execution.enumerations import find_member
 from robot_dyn_id.excitation.execution.recording_watch import REQUIRED
 from robot_dyn_id.excitation.execution.supervision import REHEARSED, Phase
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
-from robot_dyn_id.nodes.messages.enumerations import find_member
 from robot_dyn_id.nodes.payload.settings import WristSettings, list_wrist_parameters
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 

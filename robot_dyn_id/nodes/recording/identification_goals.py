@@ -77,7 +77,7 @@ def make_task(
         RobotDynIdError: a file that does not exist, a folder that cannot be used, no joint states, or a node that
             identifies actuators.
     """
-    if settings.drives is not None:
+    if settings.of_actuators:
         raise InputError("the parameter model is actuators: call ~/identify")
     task = IdentificationTask(
         urdf=urdf,

@@ -20,25 +20,11 @@ from robot_dyn_id.faults import report_fault
 from robot_dyn_id.files.configuration import read_configuration
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.messages.conversions import make_identification_report, make_parameter_set_message
-from robot_dyn_id.progress import Stage
+from robot_dyn_id.progress import Stage, estimate_fraction
 from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
 from robot_dyn_id.report.folder import RESULTS, make_output_folder
 from robot_dyn_id.termination import ignore_terminal
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
-
-STAGES = (
-    ("surveying the recordings", 0.02),
-    ("comparing efforts and motion", 0.1),
-    ("choosing the motion filter", 0.2),
-    ("comparing models", 0.3),
-    ("repeating the choice", 0.4),
-    ("finding the base parameters", 0.5),
-    ("estimating", 0.55),
-    ("cross-validating", 0.7),
-    ("validating", 0.8),
-    ("writing", 0.95),
-)
-"""Beginnings of the names of stages of an identification, and the fraction of the work before each."""
 
 
 @dataclass(frozen=True)
@@ -148,20 +134,10 @@ class IdentificationJob:
                     outcome = received
                 else:
                     self.stage = str(received)
-                    self.fraction = max(self.fraction, _fraction(received))
+                    self.fraction = max(self.fraction, estimate_fraction(received))
         except (EOFError, OSError):  # the process has ended
             self._process.join()
         return outcome
-
-
-def _fraction(stage: Stage) -> float:
-    """Fraction of the work that is done; 0 in a stage that is not one of `STAGES`."""
-    places = [place for place, (words, _) in enumerate(STAGES) if stage.text.startswith(words)]
-    if not places:
-        return 0.0
-    begin = STAGES[places[-1]][1]
-    end = STAGES[places[-1] + 1][1] if places[-1] + 1 < len(STAGES) else 1.0
-    return begin + (stage.fraction or 0.0) * (end - begin)
 
 
 def _remove_results(folder: Path) -> None:

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,32 +27,6 @@ Outcome = Identification | ActuatorResult
 """Result of an identification: of the dynamics, or of the actuators."""
 
 
-@dataclass(frozen=True)
-class PositionGains:
-    """Known gains of drives that follow positions, one for all joints or one per joint; empty: to be estimated.
-
-    Attributes:
-        kp: gains of positions [N m/rad or N/m].
-        kd: gains of velocities [N m s/rad or N s/m].
-    """
-
-    kp: tuple[float, ...]
-    kd: tuple[float, ...]
-
-    def settings(self, joint_names: Sequence[str]) -> DriveSettings:
-        """The gains by joint name.
-
-        Raises:
-            UsageError: another number of values.
-        """
-
-        def name_values(key: str, values: tuple[float, ...]) -> dict[str, float] | None:
-            array = make_joint_array(values, joint_names, key).tolist()
-            return dict(zip(joint_names, array, strict=True)) if values else None
-
-        return DriveSettings(name_values("kp", self.kp), name_values("kd", self.kd))
-
-
 class IdentificationThread:
     """Identifies from recordings, or from the bags of a live recording.
 
@@ -67,7 +39,7 @@ class IdentificationThread:
 
         Args:
             configuration: configuration of the identification.
-            settings: parameters of the node: `data` and `validation`, paths of recordings, and `drives`.
+            settings: parameters of the node, see `IdentifierSettings`.
             folder: folder for the results.
             log: log of the node.
 
@@ -75,7 +47,7 @@ class IdentificationThread:
             RobotDynIdError: a recording that cannot be read.
         """
         self._configuration, self._folder, self._log = configuration, folder, log
-        self._drives: PositionGains | None = settings.drives
+        self._of_actuators, self._gains = settings.of_actuators, {"kp": settings.kp, "kd": settings.kd}
         self._held_out = open_all(settings.validation, configuration)
         self.data: list[Recording] = list(open_all(settings.data, configuration))
         self._work: Computation[Outcome] | None = None
@@ -107,10 +79,14 @@ class IdentificationThread:
     def _identify(self, robot: RobotDescription, parts: tuple[BackgroundWriter, ...]) -> Outcome:
         reading = MessageReading(names=self._configuration.recorded_joints)
         recordings = self.data or [open_parts(wait_for_bags(parts), None, reading)]
-        if self._drives is not None:
+        if self._of_actuators:
             model = make_robot_for(robot, self._configuration, [*recordings, *self._held_out])
-            drives = self._drives.settings(model.joint_names)
-            found = identify_actuators(model, recordings, self._held_out, drives, self._log_stage)
+            names = model.joint_names
+            kp, kd = (
+                dict(zip(names, make_joint_array(values, names, key).tolist(), strict=True)) if values else None
+                for key, values in self._gains.items()
+            )
+            found = identify_actuators(model, recordings, self._held_out, DriveSettings(kp, kd), self._log_stage)
             self._log.info(f"writing {self._folder}")
             found.save(self._folder)
             return found

@@ -136,7 +136,7 @@ class GuardedNode(Node):  # type: ignore[misc]
         internal_error: the latest of these exceptions in one line; empty without one.
         refused: number of inputs that were not used, such as messages and goals.
         refusal: reason why the latest of them was not.
-        steady: clock that no other clock can halt: what monitors silence must not trust `use_sim_time`.
+        steady: clock of timers, which no other clock can halt: what monitors silence must not trust `use_sim_time`.
     """
 
     ENDS_ON_FAULT: ClassVar[bool] = False
@@ -148,6 +148,8 @@ class GuardedNode(Node):  # type: ignore[misc]
     is `guarded`."""
 
     _poller: WaitablePoller | None = None
+    ending = False
+    """Whether the node is to end: the process has received a signal, or `stop` is called."""
     destroyed = False
     """Whether the node has left the graph."""
 
@@ -231,9 +233,13 @@ class GuardedNode(Node):  # type: ignore[misc]
         if self._refusals.due(time.monotonic(), self.refusal):
             self.get_logger().warning(f"refused: {self.refusal}")
 
+    def steady_ns(self) -> int:
+        """Time that no other clock can halt [ns]; a clock of rclpy takes ten times as long to read."""
+        return time.monotonic_ns()
+
     def _seconds(self) -> float:
-        """Time of the steady clock [s]."""
-        return 1e-9 * float(self.steady.now().nanoseconds)
+        """Time of `steady_ns` [s]."""
+        return 1e-9 * self.steady_ns()
 
     def _ros_seconds(self) -> float:
         """Time of the clock of the stamps [s]."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -74,15 +75,14 @@ class RobotSource:
         self._subscription = node.subscription(DESCRIPTION.name, self._received)
         if announce:
             node.get_logger().info(self.problem)
-        self._reminder: Any = node.create_timer(FIRST, self._remind, clock=node.steady)
-        self._poll: Any = node.create_timer(POLL, self._look, clock=node.steady)
+        self._remind_at = time.monotonic() + FIRST
+        self._timer: Any = node.create_timer(POLL, self._look, clock=node.steady)
 
     def close(self) -> None:
         """End the subscription, so that a later source receives the latched description again."""
         if self._subscription is not None:
             self._reading.drop()
-            for timer in (self._reminder, self._poll):
-                self._node.destroy_timer(timer)
+            self._node.destroy_timer(self._timer)
             self._node.destroy_subscription(self._subscription)
             self._subscription = None
 
@@ -93,15 +93,6 @@ class RobotSource:
     def _take(self, name: str, prepared: Any) -> None:
         self._ready(prepared)
         self.problem, self._node.hardware_id = "", name
-
-    def _remind(self) -> None:
-        self._node.get_logger().warning(self.problem)
-        self._wait(AGAIN)
-
-    def _wait(self, period: float) -> None:
-        self._reminder.cancel()
-        self._node.destroy_timer(self._reminder)
-        self._reminder = self._node.create_timer(period, self._remind, clock=self._node.steady)
 
     def _received(self, message: String) -> None:
         if message.data == self._text:
@@ -114,16 +105,15 @@ class RobotSource:
         self._reading.submit(message.data)
 
     def _look(self) -> None:
-        """Take the robot that has been read."""
-        work = self._reading.poll()
-        if work is None:
-            return
-        try:
-            self._take(*work.result())
-        except RobotDynIdError as error:
-            self.problem = str(error)
-            self._node.get_logger().error(self.problem)
-            self._wait(AGAIN)
-            return
-        self._reminder.cancel()
-        self._poll.cancel()
+        """Take the robot that has been read, or warn that there is none."""
+        work, log = self._reading.poll(), self._node.get_logger()
+        if work is not None:
+            try:
+                self._take(*work.result())
+                self._timer.cancel()
+            except RobotDynIdError as error:
+                self.problem, self._remind_at = str(error), time.monotonic() + AGAIN
+                log.error(self.problem)
+        elif time.monotonic() >= self._remind_at:
+            self._remind_at = time.monotonic() + AGAIN
+            log.warning(self.problem)

@@ -79,10 +79,10 @@ def spin(executor: Any, until: Callable[[], bool], timeout: float = float("inf")
 def _spin_slice(executor: Any, alarm: _Alarm, end: float) -> None:
     """Execute callbacks until a time [s], and the paced calls of the nodes between them."""
     calls = [call for node in executor.get_nodes() if (call := getattr(node, "paced_call", None)) is not None]
-    now = time.monotonic()
-    while now < end:
+    now, stopped = time.monotonic(), alarm.begin_slice()
+    while now < end and not stopped.done():
         due = min((call.due for call in calls), default=end)
-        executor.spin_until_future_complete(alarm.begin_slice(), timeout_sec=max(min(due, end) - now, 0.0))
+        executor.spin_until_future_complete(stopped, timeout_sec=max(min(due, end) - now, 0.0))
         now = time.monotonic()
         for call in calls:
             call.make(now)
@@ -159,8 +159,14 @@ def run_together(
         Exit code, see `run`.
     """
     signals: list[int] = []
-    handle_termination(lambda number, frame: signals.append(number), always=(signal.SIGINT, signal.SIGTERM))
     nodes: list[RobotNode] = []
+
+    def end(number: int, frame: Any) -> None:
+        signals.append(number)
+        for node in nodes:
+            node.ending = True
+
+    handle_termination(end, always=(signal.SIGINT, signal.SIGTERM))
     given = list(arguments or sys.argv)
     label, command = parts[0][0].NAME, given
     try:
@@ -250,6 +256,7 @@ def _bring_to_rest(executor: Any, nodes: Sequence[RobotNode]) -> None:
 
     def rest() -> bool:
         for node in list(moving):
+            node.ending = True
             try:
                 resting = node.stop()
             except Exception as error:

@@ -24,8 +24,8 @@ from rclpy.guard_condition import GuardCondition
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.waitable import NumberOfEntities
 
-ACTION_PERIOD_S = 0.01
-"""Time between two looks at the actions of a node [s]."""
+ACTION_PERIOD_S = 0.02
+"""Time between two looks at the actions of a node [s]: joint_trajectory_controller looks every 0.05 s."""
 
 EVENT_PERIOD_S = 0.2
 """Time between two looks at middleware events, such as lost messages [s]."""

@@ -11,14 +11,13 @@ from robot_dyn_id.action import ExecuteExcitation
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.excitation.execution.enumerations import find_member
 from robot_dyn_id.excitation.execution.recording_watch import RecordingState
 from robot_dyn_id.excitation.execution.supervision import Phase
 from robot_dyn_id.nodes.excitation.recording_reports import RecordingReports
 from robot_dyn_id.nodes.excitation.requests import read_goal
-from robot_dyn_id.nodes.messages.enumerations import find_member
 from robot_dyn_id.nodes.payload.wrist import WristMotion
 from robot_dyn_id.nodes.recorder import Recorder
-from robot_dyn_id.nodes.recording.excitation_watch import Event, ExcitationWatch
 from robot_dyn_id.nodes.watcher import _level
 
 UNKNOWN = pytest.mark.parametrize("value", [9, 255])
@@ -38,27 +37,9 @@ def test_enumerations_have_the_values_of_their_messages():
 
 
 @UNKNOWN
-def test_an_identification_ignores_an_unknown_state_of_an_excitation(value):
-    watch = ExcitationWatch()
-    status = [ExcitationStatus(node="/e", state=state) for state in (value, Phase.RUNNING, value, Phase.DONE)]
-    events = [watch.take(one) for one in status]
-    assert events == [Event.NONE, Event.BEGUN, Event.NONE, Event.OVER]
-    assert "state" not in watch.waiting(["/e"])
-
-
-@UNKNOWN
-def test_an_identification_names_an_unknown_state_that_it_waits_behind(value):
-    watch = ExcitationWatch()
-    watch.take(ExcitationStatus(node="/e", state=value))
-    assert f"/e, whose state {value} is unknown" in watch.waiting(["/e"])
-
-
-@UNKNOWN
 def test_an_excitation_does_not_take_an_unknown_state_of_a_recorder_for_a_failure(value):
     reports = []
-    node = SimpleNamespace(
-        subscription=lambda *_: None, steady=SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=0))
-    )
+    node = SimpleNamespace(subscription=lambda *_: None, steady_ns=lambda: 0)
     receiver = RecordingReports(node, SimpleNamespace(receive=lambda _, report: reports.append(report.state)))
     for state in (RecordingState.RECORDING, value, RecordingState.FINISHED):
         receiver._receive(RecordingStatus(recorder="/r", state=state))

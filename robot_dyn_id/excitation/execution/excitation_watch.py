@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from robot_dyn_id.excitation.execution.enumerations import find_member
 from robot_dyn_id.excitation.execution.supervision import Phase
-from robot_dyn_id.nodes.messages.enumerations import find_member
-from robot_dyn_id.nodes.recording.stream_recording import StreamRecording
-from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 
 WITHOUT_EXCITATION = (Phase.WAITING, Phase.READY, Phase.DONE, Phase.FAULT, Phase.RETURNING)
 """Phases in which no excitation is under way."""
@@ -101,28 +99,3 @@ class ExcitationWatch:
                 )
         reasons = [publisher.waiting for publisher in self._publishers.values() if publisher.waiting]
         return "; ".join(reasons) or "an excitation: no node publishes its status; or call ~/identify"
-
-
-class RecordedExcitations:
-    """Status of the excitations whose joint states are recorded: each complete one is a part of its own.
-
-    Before it, brakes or other controllers may have held the robot.
-    """
-
-    def __init__(self, node: RobotNode, recording: StreamRecording) -> None:
-        """Watch the excitations that `take` is given."""
-        self._node, self._recording, self._watch = node, recording, ExcitationWatch()
-
-    def take(self, status: Any) -> Event:
-        """Take an `ExcitationStatus`, and begin or end a part of the recording."""
-        event = self._watch.take(status)
-        if event in (Event.BEGUN, Event.FAULT_ON_RETURN):
-            self._recording.discard_part()
-        elif event in (Event.EXECUTED, Event.INCOMPLETE):  # a fault during the return is not part of the excitation
-            self._recording.close_part()
-        return event
-
-    def waiting(self) -> str:
-        """Event that the identification waits for; see `ExcitationWatch.waiting`."""
-        publishers = self._node.get_publishers_info_by_topic(self._node.resolve_topic_name("excitation_status"))
-        return self._watch.waiting({f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in publishers})
