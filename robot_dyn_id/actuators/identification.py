@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -256,15 +257,24 @@ def _move(stretches: Sequence[LimbMotion], limbs: Sequence[Limb]) -> list[LimbMo
 
 
 def _refuse_rest(motions: Sequence[CommandedMotion], joints: Sequence[str]) -> None:
-    """Refuse joints that do not move.
+    """Refuse joints that do not move, and commands that do not move them.
 
     Raises:
-        InputError: such a joint.
+        InputError: such a joint; commands that are constant, or in degrees.
     """
+    sources = ", ".join(dict.fromkeys(motion.source for motion in motions))
     ranges = np.max([np.ptp(motion.q, axis=0) for motion in motions], axis=0)
+    commanded = np.max([np.ptp(motion.reference, axis=0) for motion in motions], axis=0)
+    if not commanded.any():
+        raise InputError(f"{sources}: the commanded positions are constant: nothing moves the robot by command")
+    ratio = float(np.median(commanded / np.maximum(ranges, LEAST_MOTION)))
+    if ratio > math.sqrt(math.degrees(1.0)):  # closer to degrees than to radians, on a scale of ratios
+        raise InputError(
+            f"{sources}: commanded positions vary {ratio:.0f} times as far as the measured ones: they appear to be in "
+            "degrees; convert them to radians"
+        )
     still = [name for name, width in zip(joints, ranges, strict=True) if not width > LEAST_MOTION]
     if still:
-        sources = ", ".join(dict.fromkeys(motion.source for motion in motions))
         raise InputError(
             f"{sources}: {', '.join(still)} moves by less than {LEAST_MOTION:g} rad or m: record a motion of it, or "
             "fix it (`joints: {NAME: {held: POSITION}}` in the configuration)"

@@ -154,6 +154,16 @@ def test_a_joint_at_rest_is_refused_by_name():
         identify(MODEL, [replace(motion, q=still)], KNOWN)
 
 
+def test_commands_that_are_constant_or_in_degrees_are_refused():
+    motion = record(duration=2.0)
+    for reference, words in (
+        (np.ones_like(motion.q), "are constant"),
+        (np.degrees(motion.reference), "appear to be in degrees"),
+    ):
+        with pytest.raises(InputError, match=words):
+            identify(MODEL, [replace(motion, reference=reference)], KNOWN)
+
+
 def test_gains_of_unknown_joints_and_negative_gains_are_refused():
     with pytest.raises(UsageError, match=r"kp: elbo is not a joint of the robot; did you mean 'elbow'\?"):
         KnownDrives.from_gains(MODEL.joint_names, {"elbo": 1.0}, {})
