@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 
-from robot_dyn_id.actuators.identification import ActuatorEstimate
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.uncertainty import ActuatorUncertainty
 from robot_dyn_id.arrays import Array
@@ -22,6 +21,9 @@ from robot_dyn_id.parameters import LARGEST, LONGEST_LINE, MOST_BODIES
 from robot_dyn_id.parameters.message import check_version, read_part
 from robot_dyn_id.parameters.rules import check_fields, rule
 from robot_dyn_id.uses import ANSWERS, NO
+
+if TYPE_CHECKING:
+    from robot_dyn_id.actuators.identification import ActuatorEstimate
 
 FORMAT_VERSION = 2
 """Version of the content of an actuator set, in files and messages; others are refused."""

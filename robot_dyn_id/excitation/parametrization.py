@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -270,8 +270,12 @@ class CenteredParametrization(ABC):
     def _away(self, x: Array, t: Array) -> Sample:
         """Motion relative to its center, in the part that contains all peaks."""
         motion = self.trajectory(x)
-        q, dq, ddq, dddq = motion.evaluate(t)
+        q, dq, ddq, dddq = self._evaluate(motion, t)
         return q - motion.center[:, None], dq, ddq, dddq
+
+    def _evaluate(self, motion: Any, t: Array) -> Sample:
+        """Motion of this parametrization at the times at which peaks are looked for."""
+        return motion.evaluate(t)  # type: ignore[no-any-return]
 
     def _peaks(self, x: Array) -> Sample:
         """Peak distance from the center, velocity, acceleration and jerk, shape (n,) each."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from robot_dyn_id.estimators.row_statistics import RowStatistics
 from robot_dyn_id.identification.factor import Factor
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.settings import store_drives
-from robot_dyn_id.identification.stages.judged import Judged
 from robot_dyn_id.identification.thresholds import Thresholds
 from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.parameters import (
@@ -40,6 +39,9 @@ from robot_dyn_id.parameters import (
     urdf_hash,
 )
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, compute_torque_shares
+
+if TYPE_CHECKING:
+    from robot_dyn_id.identification.stages.judged import Judged
 
 NO_RESIDUALS = ResidualProfile(np.zeros(0), np.zeros(0))
 """Profile where residuals are not known."""

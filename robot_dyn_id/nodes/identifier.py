@@ -22,12 +22,9 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ActuatorSet as ActuatorSetMsg
 from robot_dyn_id.msg import ExcitationStatus, IdentificationReport, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.messages.conversions import (
-    make_identification_report,
-    make_model_message,
-    make_parameter_set_message,
-)
+from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message
 from robot_dyn_id.nodes.messages.joint_state_source import type_parameter
+from robot_dyn_id.nodes.messages.outcomes import make_identification_report, make_model_message
 from robot_dyn_id.nodes.recording.identification_goals import IdentificationGoals, make_task
 from robot_dyn_id.nodes.recording.identification_job import IdentificationTask
 from robot_dyn_id.nodes.recording.identification_thread import IdentificationThread, Outcome

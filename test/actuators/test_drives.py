@@ -65,6 +65,7 @@ def weigh(q, model=MODEL):
     return Dynamics.from_model(model).inverse_dynamics(q, NUMBERS, NUMBERS)
 
 
+@pytest.mark.slow
 def test_at_rest_the_drives_carry_weight_offset_and_environment():
     actuators, reference = DAMPED, np.array([0.3, 0.4, -0.2])
     arm = robot(reference, actuators)
@@ -78,6 +79,7 @@ def test_at_rest_the_drives_carry_weight_offset_and_environment():
     np.testing.assert_allclose(effort + external, weigh(q) + actuators.offset, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_payload_is_carried_from_the_time_it_is_taken_up():
     actuators, reference = DAMPED, np.array([0.3, 0.4, -0.2])
     arm = robot(reference, actuators)

@@ -63,6 +63,7 @@ def test_offsets_that_no_weight_explains_are_named(estimate):
     assert (found.severity, found.joints) == ("warning", (MODEL.joint_names[1],))
 
 
+@pytest.mark.slow
 def test_a_fit_that_misses_its_own_recording_is_bad_without_another_one():
     """With the true gain the data need more effort than this limit allows."""
     weak = replace(KNOWN, limit=np.array([np.inf, 2.0, np.inf]))

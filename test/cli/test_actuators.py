@@ -28,6 +28,7 @@ def run(files, capsys, out, *more):
     return run_here(capsys, "actuators", files / "train.npz", "--robot", files / "arm.urdf", "--out", out, *more)
 
 
+@pytest.mark.slow
 def test_actuators_of_a_simulated_arm_are_found_and_validated(files, capsys, tmp_path):
     code, answer = run(files, capsys, tmp_path, "--validate", files / "other.npz")
     assert code == 0
@@ -46,6 +47,7 @@ def test_actuators_of_a_simulated_arm_are_found_and_validated(files, capsys, tmp
     assert {"actuator_limit_unknown", "actuator_one_temperature"} <= {f["code"] for f in answer["findings"]}
 
 
+@pytest.mark.slow
 def test_the_file_is_read_back_to_the_bit(files, capsys, tmp_path):
     _, answer = run(files, capsys, tmp_path)
     stored = read_actuators(answer["file"])
@@ -56,12 +58,14 @@ def test_the_file_is_read_back_to_the_bit(files, capsys, tmp_path):
         assert np.isinf(stored.actuators.limit[number])
 
 
+@pytest.mark.slow
 def test_without_another_recording_the_verdict_is_suspect(files, capsys, tmp_path):
     code, answer = run(files, capsys, tmp_path)
     assert (code, answer["verdict"]) == (0, "suspect")
     assert answer["fit_for"] == {"simulation_under_position_commands": "limited"}
 
 
+@pytest.mark.slow
 def test_unknown_gains_are_estimated_and_the_scale_is_named(files, capsys, tmp_path):
     words = ("actuators", files / "without.npz", "--robot", files / "arm.urdf", "--out", tmp_path)
     code, answer = run_here(capsys, *words)
@@ -74,6 +78,7 @@ def test_unknown_gains_are_estimated_and_the_scale_is_named(files, capsys, tmp_p
     assert {"actuator_scale_of_links", "actuator_damping_in_gain"} <= {f["code"] for f in answer["findings"]}
 
 
+@pytest.mark.slow
 def test_the_table_names_every_joint_and_the_verdict(files, capsys, tmp_path):
     words = ["actuators", files / "train.npz", "--robot", files / "arm.urdf", "--out", tmp_path]
     assert main([str(word) for word in [*words, "--validate", files / "other.npz"]]) == 0

@@ -110,6 +110,7 @@ def evaluate(recording, model):
     return identify(training, rest, model, Settings(estimator=ESTIMATORS["weighted"]()), "0").evaluation
 
 
+@pytest.mark.slow
 def test_too_little_motion_is_reported():
     robot, recording = arm()
     short = evaluate(changed(recording, rows=slice(200)), robot.model)
@@ -128,6 +129,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_the_urdf_of_another_robot_with_the_same_joints_is_reported(name):
     change, another = OTHERS[name]

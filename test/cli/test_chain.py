@@ -213,6 +213,7 @@ def test_wrong_places_topics_and_frames_are_refused(chain, bags, data, words, co
     assert found == code and message in answer["error"]["message"]
 
 
+@pytest.mark.slow
 def test_readings_that_are_not_measurements_are_refused(chain, bags, motion):
     base = sensed(motion, 0, "sensor")
     at_rest = changed(motion, q=lambda q: np.repeat(q[:1], len(q), axis=0), dq=np.zeros_like)

@@ -43,6 +43,7 @@ def is_alive(number):
     return True
 
 
+@pytest.mark.slow
 def test_another_process_compiles_and_gives_way_to_this_one(written):
     with compiling(report):
         number, nice = wait_for(written)

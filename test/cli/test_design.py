@@ -66,6 +66,7 @@ def test_a_motion_for_actuators_has_sweeps_and_steps_and_its_options_remain(caps
     assert stored.excitation.name == "sweep_steps" and stored.excitation.duration == 15.0
 
 
+@pytest.mark.slow
 def test_only_the_named_joints_move(capsys, tmp_path):
     demands = QUICK | {"joints": ["joint1", "joint3"]}
     code, out, _ = design(capsys, tmp_path, "--json", demands=demands)
@@ -254,6 +255,7 @@ DEEP = {"ground": -3.0}
 """Ground that the arm can just reach."""
 
 
+@pytest.mark.slow
 def test_a_robot_without_shapes_is_checked_with_stand_ins_and_says_so(capsys, tmp_path):
     code, out, _ = run(capsys, tmp_path, BARE, "--json", demands=DEEP)
     answer = json.loads(out)

@@ -19,6 +19,7 @@ def manifest(tmp_path_factory):
     return FLEET.write(tmp_path_factory.mktemp("fleet"), 2, broken=((1, 1),))
 
 
+@pytest.mark.slow
 def test_recordings_that_are_left_out_do_not_fail_the_command(manifest, tmp_path, capsys):
     code, found = run_here(capsys, "fleet", "identify", manifest, "--out", tmp_path / "out", "--workers", 0)
     assert code == 0

@@ -384,6 +384,7 @@ REPAIRED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REPAIRED)
 def test_what_can_be_repaired_is_counted(name, files, out, tmp_path, recording, cli):
     make, dropped, words = REPAIRED[name]
@@ -419,6 +420,7 @@ def test_a_misspelt_joint_is_pointed_out(files, tmp_path, recording, cli):
     assert findings["joints_unknown"] == ["vrist"]
 
 
+@pytest.mark.slow
 def test_paths_are_relative_to_where_one_stands(files, tmp_path, cli, monkeypatch):
     (tmp_path / "data.npz").write_bytes((files / "data.npz").read_bytes())
     (tmp_path / "arm.urdf").write_text(ARM)

@@ -131,6 +131,7 @@ def test_pages_are_written_from_runs():
         paper_pages.page_with("before", result, "")
 
 
+@pytest.mark.slow
 def test_drawings_are_written_as_a_whole(tmp_path):
     panel = Panel("t [s]", "q", (Curve("a", np.arange(3.0), np.arange(3.0)),))
     file = write_drawing(Drawing("motion", "Motion", (panel,)), tmp_path)

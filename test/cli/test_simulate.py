@@ -115,6 +115,7 @@ def test_a_bag_holds_the_same(files, tmp_path, simulate):
         np.testing.assert_allclose(np.concatenate([getattr(c, name) for c in chunks]), expected[name], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_recorded_efforts_drive_the_model(files, tmp_path, simulate):
     """Against an integrator of its own with the smooth law, for as long as rounding and friction leave them together."""
     code, out, _ = simulate(files / "along.npz", "--out", tmp_path / "free.npz", "--json")
@@ -151,6 +152,7 @@ def test_beginning_again_keeps_the_model_near_the_recording(files, tmp_path, sim
     assert far["often"] < 0.05 < far["never"]
 
 
+@pytest.mark.slow
 def test_weak_motors_leave_the_trajectory_and_that_is_reported(files, tmp_path, capfd):
     weak = altered(read_parameters(files / "parameters.yaml"), robot={"urdf": ARM, "urdf_sha256": urdf_hash(ARM)})
     (tmp_path / "arm.urdf").write_text(ARM)

@@ -148,6 +148,7 @@ def test_quiet_prints_errors_only(files, cli, tmp_path):
     assert code == 2 and "not allowed with" in err
 
 
+@pytest.mark.slow
 def test_verbose_prints_stages_with_times_and_all_findings(files, cli):
     words = ["validate", files / "other.npz", "--robot", files / "arm.urdf"]
     code, out, err = cli(*words, "--parameters", files / "parameters.yaml", "-v")
@@ -164,6 +165,7 @@ def test_verbose_without_a_stage_prints_the_whole_time(capfd):
     assert "whole command" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_tables_fit_eighty_columns_and_nothing_is_cut(files, cli, monkeypatch):
     words = ["validate", files / "other.npz", "--robot", files / "arm.urdf", "--parameters", files / "parameters.yaml"]
     plain = cli(*words)[1]

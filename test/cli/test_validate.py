@@ -3,6 +3,7 @@
 
 import json
 
+import pytest
 import yaml
 from support.commands import check_answer
 
@@ -24,6 +25,7 @@ def test_validate(files, tmp_path, cli):
     assert json.loads((tmp_path / "report.json").read_text()) == answer
 
 
+@pytest.mark.slow
 def test_validate_writes_only_with_out(files, tmp_path, cli, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = (

@@ -123,6 +123,7 @@ def test_a_urdf_without_masses_gives_a_real_robot_of_the_same_torque(robot):
     assert np.all(off < 5.0)
 
 
+@pytest.mark.slow
 def test_masses_that_are_placeholders_do_not_pull(robot):
     same = re.sub(r'<mass value="[^"]*"/>', '<mass value="1"/>', robot.text)
     same = re.sub(r"<inertia [^>]*>", '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>', same)
@@ -211,6 +212,7 @@ def test_far_from_all_bounds_it_is_weighted_least_squares(problem):
     np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), found.standard_deviations, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_an_earlier_set_pulls_all_parameters_that_it_knows(robot, problem):
     training, rest = split([robot.record(duration=30.0, noise=0.3, seed=5)], robot.joints)
     settings = Settings(estimator=WeightedLeastSquares(), terms=DEFAULT_TERMS)

@@ -162,6 +162,7 @@ def test_the_motion_that_helps_is_that_of_the_column():
     assert suggest_motions(robot.regressor, []) == ()
 
 
+@pytest.mark.slow
 def test_every_parameter_is_reported():
     robot, _ = arm()
     still = changed(noisy(1), q=lambda q: q * [1, 1, 0], dq=lambda dq: dq * [1, 1, 0])

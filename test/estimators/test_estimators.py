@@ -207,6 +207,7 @@ def errors(correlation_time, name, order):
     return np.array(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["weighted", "generalized"])
 @pytest.mark.parametrize("correlation_time", [0.0, 0.1], ids=["white", "colored"])
 def test_intervals_hold_the_truth_as_often_as_they_say(name, correlation_time):
@@ -215,6 +216,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(name, correlation_time):
     assert 0.88 < coverage < 0.99
 
 
+@pytest.mark.slow
 def test_intervals_that_take_residuals_for_white_hold_it_clearly_less():
     naive = (np.abs(errors(0.1, "weighted", 0)) < 1.96).mean()
     print(f"naive: {naive:.3f}")

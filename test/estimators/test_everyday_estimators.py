@@ -86,6 +86,7 @@ def test_one_torque_of_a_million_is_resisted_or_raises_the_uncertainty(name):
     assert name != "robust" or np.abs(estimate.values - arm()[0].base_values).max() < 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["weighted", "robust"])
 def test_one_torque_of_a_million_is_replaced_and_reported(name):
     def hit(tau):
@@ -97,6 +98,7 @@ def test_one_torque_of_a_million_is_replaced_and_reported(name):
     assert {one.code for one in evaluation.findings if one.severity != "error"} >= {"effort_outliers"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "word"), [("weighted", "bad"), ("robust", "suspect")])
 def test_a_collision_makes_a_verdict(name, word):
     """No single torques, which are replaced: half a second of what only `robust` leaves out, and it says so."""
@@ -128,6 +130,7 @@ def test_what_an_estimator_needs_and_has_not():
         Separable().fit(arm_problem(robot=hard))
 
 
+@pytest.mark.slow
 def test_what_does_not_settle_is_not_given():
     with pytest.raises(ConvergenceError, match="robust: not converged after 1 iterations"):
         Robust(iterations=1).fit(arm_problem(noisy(1)))

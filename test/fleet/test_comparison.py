@@ -189,6 +189,7 @@ def test_of_eight_equal_robots_the_one_with_a_heavier_link_is_named(heavier, mon
         assert np.abs(sigmas).max() < 9.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("varies", [0.0, 1.0, 10.0])
 def test_equal_robots_are_named_as_seldom_as_intended(varies):
     """Some, none or all of the variance is that from robot to robot; 20 combinations of 8 robots."""

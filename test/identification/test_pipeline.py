@@ -178,6 +178,7 @@ ROBOTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROBOTS)
 def test_other_robots(name):
     text, options = ROBOTS[name]
@@ -199,6 +200,7 @@ def test_other_robots(name):
         ) == {"elbow": 0.7}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROBOTS)
 def test_a_parameter_set_is_self_contained_for_prediction(name, tmp_path):
     text, options = ROBOTS[name]
@@ -269,6 +271,7 @@ def test_gaps_and_invalid_rows_are_left_out(robot, recording):
     assert result.evaluation.verdict.word == "suspect"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_unexcited_parameters_are_reported(robot, recording):
     still = changed(recording, q=lambda q: q * [1, 1, 0] + [0, 0, 0.3], dq=lambda dq: dq * [1, 1, 0])
@@ -364,12 +367,14 @@ def test_samples_without_motion_are_predicted_as_nan(robot, identified):
     assert finding.message.startswith("100 of 1900 samples")
 
 
+@pytest.mark.slow
 def test_two_runs_give_the_same_bytes(robot, recording, identified):
     assert_same(run(robot, recording).parameters, identified.parameters)
     twice = [predict_recording(recording, identified.parameters)[1].tobytes() for _ in range(2)]
     assert twice[0] == twice[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [37, 1000, 10**6])
 def test_the_size_of_the_chunks_does_not_matter(robot, recording, identified, size):
     chopped = at_chunk_size(recording, size)
@@ -395,6 +400,7 @@ def test_too_short_a_recording_is_refused_with_the_time_it_needs(robot, recordin
         run(robot, short, settings=Settings(cutoff=4.0))
 
 
+@pytest.mark.slow
 def test_too_little_to_validate_on_is_refused(robot, recording):
     with pytest.raises(InputError, match="short: too short to validate on"):
         short = replace(changed(recording, rows=slice(0, 100)), source="short")

@@ -68,6 +68,7 @@ def test_the_story_is_short():
     assert len(story) <= 10
 
 
+@pytest.mark.slow
 def test_joints_without_efforts_are_moved_along():
     """The other joints feel the motion of a joint whose effort is not recorded, and are identified with it."""
     complete = ROBOT.record(duration=20.0, noise=0.05)

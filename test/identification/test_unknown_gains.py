@@ -107,6 +107,7 @@ def test_validation_reports_it_and_refuses_a_gain_that_comes_late(identified, cu
         validate([currents], identified.parameters, Settings(drives={"wrist": Drive(8.0)}))
 
 
+@pytest.mark.slow
 def test_torques_and_amperes_are_not_compared(identified, currents):
     settings = Settings(cutoff=5.0, estimator=estimator_of("weighted"), drives={"wrist": Drive(8.0)})
     known = identify([currents], [], Simulated().model, settings, "test").parameters

@@ -177,6 +177,7 @@ def shown_wrench(recording, motion, offsets, noise, seed):
     return WrenchRecording("wrench", t, wrench + noise * np.random.default_rng(seed).normal(size=wrench.shape))
 
 
+@pytest.mark.slow
 def test_tool_behind_a_force_sensor():
     robot, offsets = panda(), np.array([0.3, -0.2, 0.1, 4.0, -3.0, 5.0])
     series = draw_random_fourier(robot.model, 3)

@@ -17,10 +17,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from support import parameter_sets
+from support.ros_world import ros_arguments
 from support.simulated import ARM, Simulated
 
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.files.configuration import Configuration
+from robot_dyn_id.files.configuration import Configuration, read_configuration
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.identifier import Identifier
@@ -128,7 +129,8 @@ def test_a_stream_gives_what_its_file_gives_to_the_last_bit(world, messages, fro
 
 @pytest.fixture(scope="module")
 def franka(tmp_path_factory):
-    """A real recording (see test_measured.py): its files, its messages, and what the file gives."""
+    """A real recording (see test_measured.py): its files, its messages, and what the file gives, by a given model:
+    a stream of a chosen one is compared with its file above."""
     data = os.environ.get("ROBOT_DYN_ID_DATA")
     if data is None:
         pytest.skip("ROBOT_DYN_ID_DATA, the folder of measured data, is not set")
@@ -137,15 +139,18 @@ def franka(tmp_path_factory):
     bag, urdf = folder / "panda_exciting_trajectory.db3", folder / "model.urdf"
     recording = open_recording(bag)
     messages = [message[3] for message in open_bag(bag).messages((recording.topic,), pytest.fail)]
-    result = identify_recordings(RobotDescription.from_file(urdf), Configuration(), DataSelection([recording]))
-    return urdf, messages, result.parameters
+    config = tmp_path_factory.mktemp("franka") / "identification.yaml"
+    config.write_text("terms: {viscous: , coulomb: , offset: }\nestimator: consistent\n")
+    chosen = DataSelection([recording])
+    result = identify_recordings(RobotDescription.from_file(urdf), read_configuration(config), chosen)
+    return urdf, config, messages, result.parameters
 
 
 @pytest.mark.parametrize(("speed", "late"), [(20, 0.0), (10, 1.7)])
 def test_the_bag_of_a_real_arm_gives_what_its_file_gives_however_it_is_played(speed, late, world, franka, tmp_path):
-    urdf, messages, expected = franka
+    urdf, config, messages, expected = franka
     ears = Ears(world)
-    node = world.add(Identifier, "-p", f"urdf:={urdf}", "-p", f"folder:={tmp_path}")
+    node = world.add(Identifier, *ros_arguments(urdf=urdf, config=config, folder=tmp_path))
     begin = time.monotonic() + late
     world.until(lambda: time.monotonic() >= begin)
     publisher = world.probe.create_publisher(JointState, "joint_states", RELIABLE)

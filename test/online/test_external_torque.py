@@ -131,6 +131,7 @@ def test_an_effort_that_is_late_is_aligned():
     assert np.nanstd(torques(MomentumObserver(identified(), settings), t, early)[:-2]) < 0.02
 
 
+@pytest.mark.slow
 def test_repeated_and_late_states_are_ignored_and_missing_ones_restart():
     t, motion = states(identified(), 6.0)
     observer, plain = MomentumObserver(identified()), MomentumObserver(identified())
@@ -169,6 +170,7 @@ def test_the_covariance_is_that_of_sets_drawn_from_the_covariance_of_the_paramet
     np.testing.assert_allclose(ratio, 1.0, atol=0.3)
 
 
+@pytest.mark.slow
 def test_efforts_without_gravity_are_those_of_a_set_without_gravity():
     parameters = altered(
         parameter_set(ARM, terms=TERMS, gravity=(0.0, 0.0, 0.0)),
@@ -253,6 +255,7 @@ def learned():
     return deepcopy(learn())
 
 
+@pytest.mark.slow
 def test_contacts_are_detected_soon_and_no_motion_is_taken_for_one():
     """20 contacts of a fifth of a second each, and 40 s without."""
     monitor, _ = learned()

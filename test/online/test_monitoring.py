@@ -168,6 +168,7 @@ def test_a_stop_does_not_look_like_another_robot(arm, parameters, stop, late):
     assert heavier.worse(3.0, 0.1) == parameters.robot.joint_names
 
 
+@pytest.mark.slow
 def test_a_load_picked_up_later_is_detected(arm, parameters):
     """Within the window: it is what the joints do now that counts."""
     motion, t = draw_random_fourier(arm.model, 7), np.arange(0.0, 18.0, 1e-2)

@@ -83,6 +83,7 @@ def test_the_friction_that_can_change_has_few_parameters(parameters):
     np.testing.assert_allclose(parts[2].directions[:, 1], change, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_states_survive_a_gap_and_restart_with_another_bag(arm, parameters):
     t, motion = motion_of(arm, 3.0)
     tau = arm.regressor.torque(motion, arm.parameters)

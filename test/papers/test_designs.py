@@ -34,6 +34,7 @@ def test_a_planar_joint_with_posture_and_frequency_free():
     assert figure == pytest.approx(result.condition_numbers["none"], rel=2e-3)
 
 
+@pytest.mark.slow
 def test_logistic_strokes_within_the_limits():
     figure, beyond, _ = paper_designs.strokes("joint2")
     assert 2.0 * figure <= logistic2r.TARGETS["condition"]  # joint 1 has the same columns

@@ -58,6 +58,7 @@ def test_the_closed_form_is_the_least_of_all_amplitudes(zeros):
     assert min(tried) >= find_closed_form(zeros) - 1e-9
 
 
+@pytest.mark.slow
 def test_the_search_finds_that_optimum_and_shows_how():
     found = search_motion("link 1", raw=True, degree=8)
     assert compute_friction_condition(found.excitation) == pytest.approx(find_closed_form(2), abs=5e-4)

@@ -97,6 +97,7 @@ def test_an_interruption_is_excluded_from_the_statistics(tmp_path):
     assert target.statistics.longest < 0.01
 
 
+@pytest.mark.slow
 def test_a_count_that_falls_has_its_reason_already(tmp_path):
     for number in range(20):
         folder = tmp_path / f"bag_{number}"

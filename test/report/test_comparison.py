@@ -16,6 +16,7 @@ from robot_dyn_id.comparison.models import compare_models
 from robot_dyn_id.report.comparison import format_comparison, render_comparison_page, summarize_comparison
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", [presliding, lambda: parameter_set(LIFT)], ids=["other friction", "another robot"])
 def test_a_comparison_shows_what_is_common_and_names_the_rest(other):
     models = (identified(), other())

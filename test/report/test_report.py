@@ -71,6 +71,7 @@ def judged(evaluation, **check):
     return replace(evaluation, cross_check=replace(evaluation.cross_check, **check))
 
 
+@pytest.mark.slow
 def test_the_summary_has_the_keys_that_others_rely_on():
     result = identified()
     summary = summarize_identification(result, "p.yaml")
@@ -413,6 +414,7 @@ def test_friction_is_the_sum_of_the_terms():
     assert np.interp(0.0, curve.speed, curve.sigma) == pytest.approx(sigma)
 
 
+@pytest.mark.slow
 def test_friction_holds_that_of_mimic_followers():
     gripper = Simulated(GRIPPER)
     parameters = identified(GRIPPER).parameters
@@ -425,6 +427,7 @@ def test_friction_holds_that_of_mimic_followers():
     np.testing.assert_allclose(curve.effort, own - 0.5 * (1.5 * half[0] + half[1] + 0.2), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_presliding_friction_after_a_reversal():
     terms = (Viscous(), Dahl(), Offset())
     parameters = replace_values(identified(LIFT, terms).parameters, Simulated(LIFT, terms).base_values)

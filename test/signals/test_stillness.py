@@ -112,6 +112,7 @@ def disturbed(clean, case):
     return clean
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_model_is_that_of_the_motion_alone(case, robot, clean, reference):
     assert reference.evaluation.verdict.word == "good"

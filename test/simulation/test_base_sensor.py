@@ -72,6 +72,7 @@ def settle(driver):
         driver.tick()
 
 
+@pytest.mark.slow
 def test_at_rest_it_shows_the_weight_and_the_wrench_of_the_environment():
     driver = make(RobotModel.from_urdf(ARM))
     model, robot = driver.robot.plant.dynamics.model, driver.robot

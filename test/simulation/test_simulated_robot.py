@@ -248,6 +248,7 @@ def moved_in_a_second(robot, effort):
     return np.abs(robot.plant.q - START).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [("gravity",), ("gravity", "coriolis"), ("gravity", "friction")])
 def test_a_driver_that_adds_gravity_holds_the_arm_and_needs_no_second_gravity_torque(parts):
     def made():

@@ -185,6 +185,7 @@ def test_the_state_is_reference_minus_measurement_and_time_since_the_start():
     assert np.allclose(state.error, [[0.05, -0.25], [0.65, -0.75], [0.0, 0.0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compensates", [(), ("gravity", "friction")])
 def test_feed_forward_efforts_remove_almost_all_of_the_tracking_error(compensates):
     """An arm with weak gains of each joint: the model's torque, without what the driver adds, is the feed-forward."""

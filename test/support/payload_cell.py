@@ -38,7 +38,7 @@ TASKS = IdentifyPayload.Goal
 RESULT = IdentifyPayload.Result
 
 SIMULATED = {
-    **{"urdf": ARM, "rate": 500.0, "publish_rate": 100.0, "smoothing_width": 0.02, "seed": 3},
+    **{"urdf": ARM, "rate": 200.0, "publish_rate": 100.0, "smoothing_width": 0.02, "seed": 3},
     **{"viscous": list(VISCOUS), "coulomb": list(COULOMB), "effort_noise": NOISE.tolist()},
     **{"position_noise": 1e-5, "velocity_noise": 1e-3},
 }

@@ -121,6 +121,7 @@ def test_a_table_whose_line_never_ends(tmp_path, head):
     assert "is longer than 1048576 characters" in refusal(path)
 
 
+@pytest.mark.slow
 def test_an_archive_that_would_fill_the_memory(tmp_path, monkeypatch):
     path = tmp_path / "large.npz"
     np.savez_compressed(path, t=np.zeros(10**6), q=np.zeros((10**6, 20)), joint_names=np.array(["a"]))

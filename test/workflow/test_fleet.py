@@ -105,6 +105,7 @@ def test_results_are_files(result, tmp_path):
     assert read_parameters(tmp_path / "out" / "pooled.yaml").provenance.estimator == "weighted"
 
 
+@pytest.mark.slow
 def test_a_run_that_is_started_again_reads_the_store(result, manifest, store):
     again = identify_fleet(read_manifest(manifest), InProcess(), store)
     assert again.restored == 17
@@ -113,6 +114,7 @@ def test_a_run_that_is_started_again_reads_the_store(result, manifest, store):
     )
 
 
+@pytest.mark.slow
 def test_an_interrupted_reduction_continues(result, manifest, store, tmp_path, monkeypatch):
     class Interrupted(Exception):
         pass
@@ -197,6 +199,7 @@ def test_a_lost_worker_costs_time_only(result, manifest, tmp_path):
     assert [one.robot for one in found.differing] == ["R0003"]
 
 
+@pytest.mark.slow
 def test_recordings_of_object_storage(manifest, tmp_path):
     fsspec = pytest.importorskip("fsspec")
     content = yaml.safe_load(manifest.read_text())

@@ -87,6 +87,7 @@ def test_the_accuracy_that_is_expected_is_that_of_the_estimate():
     assert found.payload is not None and not found.problem
 
 
+@pytest.mark.slow
 def test_a_payload_that_changes_between_the_halves_is_no_payload():
     changed = run(BRICK, 0.0 * BRICK)
     assert changed.payload is None
@@ -96,6 +97,7 @@ def test_a_payload_that_changes_between_the_halves_is_no_payload():
     assert nothing.test.accepted
 
 
+@pytest.mark.slow
 def test_the_monitor_reports_when_the_payload_is_no_longer_true():
     """The model of the arm with the payload fits the loaded arm, and no longer the arm that has dropped it."""
     found = run(BRICK, BRICK)

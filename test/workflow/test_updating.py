@@ -57,6 +57,7 @@ def test_a_recording_of_the_factor_is_not_held_out(recordings, earlier):
         updated(recordings[1:], earlier, held_out=recordings[:1])
 
 
+@pytest.mark.slow
 def test_a_small_overlap_is_reported(recordings, earlier):
     first = cut(recordings[1], 0, 300, "first")
     found = updated([cut(recordings[1], 200, 800, "rest")], updated([first], earlier).factor)

@@ -82,7 +82,11 @@ class LinearMotion(ABC):
 
     def evaluate(self, t: Array) -> Sample:
         """See `Trajectory`."""
-        q, dq, ddq, dddq = self.coefficients @ self.basis(t)
+        return self.combine(self.basis(t))
+
+    def combine(self, basis: Array) -> Sample:
+        """Motion at the times of its functions, shape (4, M, N), see `basis`."""
+        q, dq, ddq, dddq = self.coefficients @ basis
         return q + self.center[:, None], dq, ddq, dddq
 
 
@@ -130,6 +134,7 @@ class LinearParametrization(CenteredParametrization):
         self.periodic = periodic
         self._family = family
         self._cache: Cache[Array] = Cache()
+        self._at_peaks: Cache[Array] = Cache()
 
     def trajectory(self, x: Array) -> LinearMotion:
         """See `Parametrization`."""
@@ -152,6 +157,9 @@ class LinearParametrization(CenteredParametrization):
     def _basis(self, t: Array) -> Array:
         """Functions of the free coefficients, shape (4, K, N)."""
         return self._cache.get(t.tobytes(), lambda: self._space.T @ self._family.basis(t))
+
+    def _evaluate(self, motion: LinearMotion, t: Array) -> Sample:
+        return motion.combine(self._at_peaks.get(t.tobytes(), lambda: self._family.basis(t)))
 
     def _draw(self, rng: np.random.Generator) -> Array:
         return np.asarray(self._family.draw(rng, len(self.reach)) @ self._space)

@@ -19,7 +19,8 @@ from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.faults import report_fault
 from robot_dyn_id.files.configuration import read_configuration
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.nodes.messages.conversions import make_identification_report, make_parameter_set_message
+from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message
+from robot_dyn_id.nodes.messages.outcomes import make_identification_report
 from robot_dyn_id.progress import Stage, estimate_fraction
 from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
 from robot_dyn_id.report.folder import RESULTS, make_output_folder

@@ -29,6 +29,7 @@ def test_too_few_steps_raise_an_error():
         ESTIMATORS["lm"](iterations=1).fit(arm_problem(noisy(1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [True, False])
 def test_searches_end_where_separable_does(weighted):
     task = arm_problem(noisy(1))

@@ -176,6 +176,7 @@ def test_a_plan_shows_the_very_efforts_that_it_limits():
     assert np.isinf(plan(effort_scale=0.0).effort).all() and one.objective == "d_optimal"
 
 
+@pytest.mark.slow
 def test_a_band_is_kept_quiet():
     result = found(quiet_band=(0.25, 0.35))
     t = np.arange(2000) * result.excitation.duration / 2000
@@ -197,6 +198,7 @@ def test_nothing_is_touched_and_the_workspace_is_kept():
     assert all(margin.margin >= -1e-9 for margin in result.margins)
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_the_best_so_far():
     lines = []
 

@@ -95,6 +95,7 @@ def test_a_drift_is_found_and_removed(exact):
     assert abs(left.drift) < 2e-4 and abs(left.delay) < 3e-3
 
 
+@pytest.mark.slow
 def test_a_long_delay_is_removed_in_steps(exact):
     realigned = realign(trials_of(late(exact, 0.08)), ROBOT.model)
     trials, (finding,) = realigned.trials, realigned.findings

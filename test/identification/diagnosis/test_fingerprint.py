@@ -75,6 +75,7 @@ def parameters(recording):
     return identify([recording], [], ROBOT.model, SETTINGS, "test").parameters
 
 
+@pytest.mark.slow
 def test_a_parameter_set_recognizes_the_recordings_that_it_is_from(recording, parameters, tmp_path):
     write_parameters(tmp_path / "p.yaml", parameters)
     stored = read_parameters(tmp_path / "p.yaml")

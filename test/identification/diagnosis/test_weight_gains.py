@@ -51,6 +51,7 @@ def currents(robot):
     return changed(recording, current=recording.samples.tau / GAINS, tau=None)
 
 
+@pytest.mark.slow
 def test_gains_are_those_of_the_drives(robot, currents):
     meaning = meaning_of([currents], robot.model, Settings())
     for name, gain in zip(robot.joints, GAINS, strict=True):
@@ -98,6 +99,7 @@ def test_a_gain_that_the_motion_does_not_show_is_not_related(robot):
     assert found.values["elbow"] / found.values["shoulder"] == pytest.approx(abs(GAINS[1] / GAINS[0]), rel=0.05)
 
 
+@pytest.mark.slow
 def test_efforts_are_currents_where_that_is_stated(robot, currents):
     stated = changed(currents, tau=currents.samples.current, current=None)
     assert meaning_of([stated], robot.model, Settings()).findings == ()
@@ -148,6 +150,7 @@ def test_a_joint_without_efforts_does_not_hide_the_gains_of_the_others(robot, cu
     assert found[1] / found[0] == pytest.approx(abs(GAINS[1] / GAINS[0]), rel=0.05)
 
 
+@pytest.mark.slow
 def test_masses_that_are_wrong_by_different_factors_give_the_mean_gain_alone(robot, currents):
     factors = np.repeat([0.5, 1.0, 2.0], 10)
     wrong = replace(robot.model, inertial_parameters=factors * robot.model.inertial_parameters)
@@ -157,6 +160,7 @@ def test_masses_that_are_wrong_by_different_factors_give_the_mean_gain_alone(rob
     assert [one.code for one in meaning.findings] == ["relative_gains", "gains_from_masses"]
 
 
+@pytest.mark.slow
 def test_the_sign_of_a_gain_is_that_which_all_joints_agree_on(robot, currents):
     """The center of mass of the last link is on the wrong side in the URDF: by its weight alone its drive is reversed."""
     bodies = robot.model.inertial_parameters.copy()
@@ -203,6 +207,7 @@ def test_compensated_efforts_are_read_without_gravity(robot, currents):
     assert meaning.effort_kind == "gravity_compensated"
 
 
+@pytest.mark.slow
 def test_the_kind_of_currents_is_stored_and_that_of_assumed_torques_is_unknown(robot, currents):
     torques = robot.record(duration=5.0)
     for recording, kind in ((currents, "current"), (torques, "unknown")):

@@ -66,6 +66,7 @@ class TestTerms:
         assert not chosen(selection, "base_tilt")
         assert selection.findings == ()
 
+    @pytest.mark.slow
     def test_presliding_friction_is_found(self):
         robot = Simulated(ARM, (Viscous(), Offset(), Dahl()))
         selection = choose_model(record(robot), robot.model, FIXED_FILTER)
@@ -74,6 +75,7 @@ class TestTerms:
         row = next(row for row in selection.tried if row.name == "presliding")
         assert row.gain > 3.0 * row.deviation
 
+    @pytest.mark.slow
     def test_load_dependent_friction_is_found_without_masses_in_the_urdf(self):
         robot = Simulated(ARM, (*SIMPLE, LoadCoulomb()))
         massless = replace(robot.model, inertial_parameters=np.zeros_like(robot.model.inertial_parameters))
@@ -91,12 +93,14 @@ class TestTerms:
 class TestCouplings:
     """Couplings of the last joints."""
 
+    @pytest.mark.slow
     def test_a_coupled_wrist_is_found(self):
         wrist = Coupling("motor", (("elbow", 1.0), ("wrist", 1.0)), (RotorInertia(), Viscous(), Coulomb(0.02)))
         robot = Simulated(ARM, SIMPLE, (wrist,))
         selection = choose_model(record(robot), robot.model, FIXED_FILTER)
         assert chosen(selection, "coupling")[0] == "elbow_plus_wrist"
 
+    @pytest.mark.slow
     def test_joints_that_move_in_proportion_are_not_coupled(self):
         """The coupling could take over the friction of both, with any sign."""
         wrist = Coupling("motor", (("elbow", 1.0), ("wrist", 1.0)), (RotorInertia(), Viscous(), Coulomb(0.02)))
@@ -116,6 +120,7 @@ class TestCouplings:
 class TestPositions:
     """Torques that depend on the position of one joint."""
 
+    @pytest.mark.slow
     def test_a_spring_is_found_on_the_joint_that_has_it_alone(self):
         robot = Simulated(ARM, (*SIMPLE, Spring(0.3)))
         for joint in (1, 3):
@@ -125,6 +130,7 @@ class TestPositions:
         placed = [coordinate.name for coordinate, term in selection.regressor.terms if term.name == "spring"]
         assert placed == ["elbow"]
 
+    @pytest.mark.slow
     def test_what_repeats_with_every_turn_is_found(self):
         robot = Simulated(ARM, (*SIMPLE, PositionPeriodic()))
         selection = choose_model(record(robot), robot.model, FIXED_FILTER)
@@ -151,6 +157,7 @@ class TestTilt:
         cosine = selection.regressor.model.gravity @ true / 9.81**2
         assert np.degrees(np.arccos(min(1.0, cosine))) < 0.1 * degrees
 
+    @pytest.mark.slow
     def test_a_tilt_is_not_estimated_where_gravity_is_given(self):
         robot = Simulated(ARM, SIMPLE, gravity=(1.0, 0.0, -9.76))
         upright = replace(robot.model, gravity=np.array(STANDARD_GRAVITY))
@@ -286,6 +293,7 @@ class TestSigns:
         assert uses["forward_simulation"].answer == "no"
         assert "friction_not_passive" in uses["forward_simulation"].because
 
+    @pytest.mark.slow
     def test_a_sign_that_only_the_held_out_block_contradicts_is_freed_without_it(self):
         robot = Simulated(ARM, SIMPLE)
         robot.parameters[robot.regressor.names.index("fv2")] = -2.5
@@ -312,6 +320,7 @@ class TestSigns:
         column = without.columns.tolist().index(selection.wide.names.index("fv2"))
         assert without.values[column] == pytest.approx(-2.5, rel=0.2)
 
+    @pytest.mark.slow
     def test_the_mass_matrix_stays_positive_definite_whatever_the_data_show(self):
         robot = Simulated(ARM, (*SIMPLE, RotorInertia()))
         for name in ("Ir1", "Ir2", "Ir3"):

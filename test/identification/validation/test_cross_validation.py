@@ -80,6 +80,7 @@ def test_a_model_that_only_fits_noise_is_not_flattered():
     assert short.evaluation.held_out.all_joints_nrmse > 1.2 * trained
 
 
+@pytest.mark.slow
 def test_several_trials_of_different_speed_share_the_blocks():
     trials = [ROBOT.record(seed=seed, duration=20.0, noise=0.1) for seed in (1, 2)]
     slow = changed(trials[1], t=lambda t: 4.0 * t, dq=lambda dq: dq / 4.0)
@@ -114,6 +115,7 @@ def test_expensive_estimators_have_fewer_blocks():
     assert count_blocks(ESTIMATORS["pso"]()) == count_blocks(ESTIMATORS["robust"]()) == 2
 
 
+@pytest.mark.slow
 def test_periods_are_left_out_as_a_whole():
     """Four periods of 10 s: averages over the other three predict each of them."""
     settings = replace(SETTINGS, estimator=ESTIMATORS["period_averaged"](), period=10.0)

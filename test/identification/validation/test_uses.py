@@ -424,6 +424,7 @@ def without_weight(recording):
     return changed(recording, tau=lambda tau: tau - weight.T)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gravity_compensated", "auto"])
 def test_a_model_without_gravity_is_not_fit_for_weights(kind):
     """Whether the efforts are stated to contain no weight, or found to."""
@@ -447,6 +448,7 @@ def test_a_driver_that_adds_nothing_contradicts_efforts_that_are_found_to_contai
         identify([recording], [], ROBOT.model, settings, "1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ignore", [(), ("urdf_contradicted",)])
 def test_efforts_in_another_unit_command_no_torques(ignore):
     """kgf cm: the prediction is as good as that of N m, and only the masses of the URDF contradict it."""

@@ -35,9 +35,9 @@ from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.findings import find_definition
 from robot_dyn_id.nodes.messages.conversions import (
     make_actuator_set_message,
-    make_identification_report,
     make_parameter_set_message,
 )
+from robot_dyn_id.nodes.messages.outcomes import make_identification_report
 from robot_dyn_id.parameters import FORMAT_VERSION, FitFor, ParameterSet, TermState
 
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)

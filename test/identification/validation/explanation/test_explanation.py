@@ -114,6 +114,7 @@ def test_a_validation_has_no_band_without_residuals_and_a_stated_error():
         assert np.isnan(joint.coverage_95) and np.isnan(joint.series.half_width).all()
 
 
+@pytest.mark.slow
 def test_a_validation_has_the_band_of_the_identification():
     """That of the residuals that the set holds; of an older set, that of the held-out error that it states."""
     result, explanation = explained()
@@ -247,6 +248,7 @@ class TestHealth:
         (effort,) = (row.found for row in explanation.health if "distinct" in row.found)
         assert re.fullmatch(r"at least \d+ distinct values of every joint", effort)
 
+    @pytest.mark.slow
     def test_a_fault_of_the_training_data_names_its_reason(self):
         """Figures are those of the training data, not of the shorter recording that was held out."""
         arm = Simulated(ARM)
