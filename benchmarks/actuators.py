@@ -22,7 +22,7 @@ from robot_dyn_id.actuators.identification import KnownDrives, identify
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import simulate_commands, split_into_limbs
-from robot_dyn_id.actuators.start import EffortRows, solve_limb
+from robot_dyn_id.actuators.start import MECHANICAL, EffortRows, solve_limb
 from robot_dyn_id.actuators.validation import validate
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.export.actuators import make_position_mjcf
@@ -230,8 +230,8 @@ def fit_linear(model, training, held_out, drives):
     estimated = np.zeros(values.shape, dtype=bool)
     estimated[[ARMATURE, VISCOUS, COULOMB, OFFSET]] = True
     shares = []
-    for delay in TRIED_DELAYS_S:
-        rows, others = (EffortRows.from_motion(limb, part, np.full(n, delay)) for part in (training, held_out))
+    for values[DELAY] in TRIED_DELAYS_S:
+        rows, others = (EffortRows.from_motion(limb, part, values) for part in (training, held_out))
         solved = ActuatorModel.from_values(model.joint_names, solve_limb(rows, values, estimated))
         pairs = (rows.effort(solved), others.effort(solved))
         shares.append([np.linalg.norm(given - taken, axis=1) / np.linalg.norm(given, axis=1) for given, taken in pairs])
@@ -249,7 +249,7 @@ def fit_late(model, training, held_out, drives):
     nothing = np.zeros((len(KINDS), n))
     nothing[KP], nothing[KD], nothing[LIMIT] = drives.kp, drives.kd, np.inf
     known = ActuatorModel.from_values(model.joint_names, nothing)
-    pairs = [EffortRows.from_motion(limb, part, np.zeros(n)) for part in (training, held_out)]
+    pairs = [EffortRows.from_motion(limb, part, nothing) for part in (training, held_out)]
     tried = []
     for lag in TRIED_LAGS_S:
         shares = []
@@ -258,7 +258,7 @@ def fit_late(model, training, held_out, drives):
             given, _ = rows.effort(known)
             t = np.arange(given.shape[1]) * (rows.t[1] - rows.t[0])
             acting = np.array([np.interp(t - lag, t, row) for row in given])
-            left, columns = acting - rows.links, rows.columns.transpose(1, 2, 0)
+            left, columns = acting - rows.links, rows.columns[: len(MECHANICAL)].transpose(1, 2, 0)
             if values is None:
                 values = [np.linalg.lstsq(*pair, rcond=None)[0] for pair in zip(columns, left, strict=True)]
             missed = left - np.einsum("jtk,jk->jt", columns, np.array(values))
@@ -329,7 +329,7 @@ def simulated():
             estimate = identify(model, [motion], drives)
             values = truth.values
             if not given:
-                values[6] += values[VISCOUS]
+                values[KD] += values[VISCOUS]
             spread = estimate.uncertainty
             inside = ((spread.low <= values) & (values <= spread.high))[spread.estimated]
             covered.append(inside)

@@ -17,7 +17,7 @@ from robot_dyn_id.actuators.actuator_set import (
     ActuatorJudgment,
     ActuatorSet,
 )
-from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
+from robot_dyn_id.actuators.model import ABSENT, ActuatorModel
 from robot_dyn_id.actuators.uncertainty import ActuatorUncertainty
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.link_body import SYMBOLS
@@ -165,8 +165,8 @@ def _read_joints(joints: Sequence[dict[str, Any]], correlation: Array) -> tuple[
         names.append(joint["name"])
         for kind, key in enumerate(KINDS):
             place, at = f"joints[{number}].{key}", (kind, number)
-            if key in NEVER_REACHED and key not in joint:
-                values[at] = NEVER_REACHED[key]
+            if key in ABSENT and key not in joint:
+                values[at] = ABSENT[key]
                 continue
             if key not in joint:
                 raise InputError(f"{place} is missing")

@@ -13,7 +13,7 @@ from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import simulate_commands, split_into_limbs
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.kernels.actuators import COULOMB, DELAY, KINDS, LIMIT
+from robot_dyn_id.kernels.actuators import BREAKAWAY, COULOMB, DELAY, KINDS, LIMIT, LOAD_COULOMB
 from robot_dyn_id.model.robot import RobotModel
 
 LIMB = split_into_limbs(MODEL)[0]
@@ -50,6 +50,16 @@ def ended():
         upper_reference=np.array([np.inf, 0.08, np.inf]),
         delay=np.array([0.0081, 0.0067, 0.0112]),
     )
+
+
+def loaded(actuators=TRUTH):
+    """Friction that depends on the load, of two joints."""
+    return replace(actuators, load_coulomb=np.array([0.03, 0.0, 0.1]))
+
+
+def elastic(actuators=TRUTH):
+    """Presliding friction of two joints; the other one has hard Coulomb friction."""
+    return replace(actuators, breakaway_displacement=np.array([0.01, 0.0, 0.003]))
 
 
 def constant_reference(q0, duration=25.0, rate=100.0):
@@ -122,11 +132,17 @@ def test_references_beyond_their_range_have_the_effect_of_its_ends():
     np.testing.assert_allclose(simulate_commands(MODEL, ranged, motion), expected, rtol=0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("actuators", [TRUTH, limited(), ended()], ids=["free", "limited", "ended"])
+@pytest.mark.parametrize(
+    "actuators",
+    [TRUTH, limited(), ended(), loaded(), elastic(), loaded(elastic(ended()))],
+    ids=["free", "limited", "ended", "loaded", "elastic", "all"],
+)
 def test_derivatives_equal_finite_differences(actuators):
     motion = record(duration=3.0, noise=0.0)
     q0, v0 = motion.q[0], np.array([0.1, -0.2, 0.3])
-    columns = np.flatnonzero(np.isfinite(actuators.values))
+    known = np.isfinite(actuators.values)
+    known[BREAKAWAY] = actuators.breakaway_displacement > 0.0
+    columns = np.flatnonzero(known)
     q, rollout = LIMB.simulate(actuators, motion, q0, v0)
     if np.isfinite(actuators.limit).all():
         assert (rollout.limited > 0.01).all()
@@ -152,7 +168,7 @@ def test_derivatives_without_reversals_equal_finite_differences_to_rounding():
     motion = record(truth=replace(TRUTH, coulomb=np.zeros(3)), duration=3.0, noise=0.0)
     actuators = replace(TRUTH, coulomb=np.zeros(3))
     columns = np.arange(3 * LIMIT)
-    columns = columns[columns // 3 != COULOMB]
+    columns = columns[~np.isin(columns // 3, (COULOMB, LOAD_COULOMB, BREAKAWAY))]
     q, rollout = LIMB.simulate(actuators, motion)
     slopes = rollout.differentiate(columns)
     for place, column in enumerate(columns):
