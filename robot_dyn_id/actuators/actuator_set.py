@@ -23,7 +23,7 @@ from robot_dyn_id.parameters.message import check_version, read_part
 from robot_dyn_id.parameters.rules import check_fields, rule
 from robot_dyn_id.uses import ANSWERS, NO
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Version of the content of an actuator set, in files and messages; others are refused."""
 
 FORMAT_REMEDY = "identify the actuators again with this version of robot_dyn_id"

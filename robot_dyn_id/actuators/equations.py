@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -50,6 +50,15 @@ class NormalEquations:
     def gradient(self) -> Array:
         """Gradient, shape (p,)."""
         return np.asarray(self.scores.sum(axis=0))
+
+    def select(self, parameters: Integers) -> NormalEquations:
+        """Equations of some of the parameters, whose numbers are given, shape (p',), while the others stay."""
+        return replace(
+            self,
+            matrices=self.matrices[:, parameters[:, None], parameters],
+            scores=self.scores[:, parameters],
+            shares=tuple(share[:, parameters] for share in self.shares),
+        )
 
 
 def eliminate_initial(slopes: Array, count: int, error: Array, weights: Array, blocks: Integers) -> tuple[Array, ...]:

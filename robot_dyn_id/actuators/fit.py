@@ -159,6 +159,14 @@ class ActuatorFit:
         """Values of the parameters, shape (p,)."""
         return self.layout.read(self.actuators.values)
 
+    def without(self, kind: int, joints: Mask) -> ActuatorFit:
+        """The same without parameters of a kind of some joints, whose values have no effect, mask of shape (n,)."""
+        layout = self.layout.without(kind, joints)
+        left = layout.index >= 0
+        parameters = np.zeros(layout.count, dtype=np.int64)
+        parameters[layout.index[left]] = self.layout.index[left]
+        return replace(self, layout=layout, equations=self.equations.select(parameters))
+
 
 def divide(
     limbs: Sequence[Limb],
@@ -208,9 +216,7 @@ def add_step_errors(
     def add(number: int) -> Array:
         stretch, state = stretches[number], initial[number]
         own = actuators.select(stretch.limb.joint_names)
-        coarse, fine = (
-            state.simulate(stretch.limb, own, stretch.motion, STEP_S / finer)[0] for finer in (1, FINER)
-        )
+        coarse, fine = (state.simulate(stretch.limb, own, stretch.motion, STEP_S / finer)[0] for finer in (1, FINER))
         return stretch.motion.q + (coarse - fine) / (1.0 - FINER**-2)
 
     with closing(map_in_order(add, range(len(stretches)))) as results:

@@ -2,10 +2,10 @@
 """Friction that depends on the load, and presliding friction, of joints where they predict better.
 
 Each is tried for all joints at once: the Gauss-Newton equations with it have to predict parts of the data that they
-were not fitted to better than those without, and then the fit with it has to. Friction that does not depend on the load
-is a start of friction that does. Presliding has none at a breakaway displacement of zero, where the derivatives jump:
-simulations with the displacements of the term `dahl`, all else as it is, choose the start of each joint. What an
-infinitesimal change of one parameter alone improves, it improves too where all others are fitted.
+were not fitted to better than those without, and then those of the fit with it have to. Friction that does not depend
+on the load is a start of friction that does. Presliding has none at a breakaway displacement of zero, where the
+derivatives jump: simulations with displacements of the term `dahl`, all else as it is, choose the start of each joint.
+What an infinitesimal change of one parameter alone improves, it improves too where all others are fitted.
 """
 
 from __future__ import annotations
@@ -16,13 +16,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.actuators.comparison import compare_fits
+from robot_dyn_id.actuators.comparison import compare_equations
 from robot_dyn_id.actuators.fit import ActuatorFit, LimbMotion, compute_errors, correct_steps, fit_actuators
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms import Dahl
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.identification.selection.engine import Tried
 from robot_dyn_id.kernels.actuators import BREAKAWAY, KINDS, LOAD_COULOMB
+
+DISPLACEMENTS = Dahl().displacements[::2]
+"""Breakaway displacements that a fit may start from [rad or m]; it ends at any."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,8 @@ class Added:
 
     kind: str
     joints: tuple[str, ...]
-    gain: float
-    deviation: float
+    gain: float = 0.0
+    deviation: float = 0.0
 
 
 def fit_friction(
@@ -56,58 +60,59 @@ def fit_friction(
     Returns:
         Windows and fit with what pays, and the tests.
     """
-    tests = []
+    tests, names = [], fit.actuators.joint_names
     for kind in (LOAD_COULOMB, BREAKAWAY):
-        start = _start_displacements(stretches, fit) if kind == BREAKAWAY else np.zeros(len(fit.errors))
-        joints = np.flatnonzero(start) if kind == BREAKAWAY else np.arange(len(start))
-        found, chosen = Added(KINDS[kind], (), 0.0, 0.0), None
-        if len(joints):
-            with suppress(InputError):  # the simulation diverges
-                found, chosen = _try(measured, stretches, fit, kind, start, joints, block)
-        tests.append(found)
-        stretches, fit = chosen or (stretches, fit)
+        test = Added(KINDS[kind], ())
+        with suppress(InputError):  # the simulation diverges
+            wide, tried = _try(stretches, fit, _start(stretches, fit, kind), kind, block)
+            if tried.pays:
+                fit = wide
+            joints = np.flatnonzero(fit.layout.index[kind] >= 0).tolist()
+            test = Added(KINDS[kind], tuple(names[joint] for joint in joints), tried.gain, tried.deviation)
+        tests.append(test)
+    if any(test.joints for test in tests):
+        stretches, fit = correct_steps(measured, fit, 1, block)
     return stretches, fit, tuple(tests)
 
 
+def _start(stretches: Sequence[LimbMotion], fit: ActuatorFit, kind: int) -> ActuatorFit:
+    """The fit with values of a kind that may be fitted."""
+    values, layout = fit.actuators.values, fit.layout
+    if kind == BREAKAWAY:
+        values[kind] = _find_displacements(stretches, fit)
+    for joint in np.flatnonzero((values[kind] > 0.0) | (kind != BREAKAWAY)).tolist():
+        layout = layout.add(kind, joint)
+    return replace(fit, actuators=ActuatorModel.from_values(fit.actuators.joint_names, values), layout=layout)
+
+
+def _find_displacements(stretches: Sequence[LimbMotion], fit: ActuatorFit) -> Array:
+    """Breakaway displacement of each joint with the least errors of simulations [rad or m], 0 for none, shape (n,)."""
+    tried, errors = [0.0, *DISPLACEMENTS.tolist()], [fit.errors]
+    for displacement in tried[1:]:
+        values = fit.actuators.values
+        values[BREAKAWAY] = displacement
+        errors.append(compute_errors(stretches, ActuatorModel.from_values(fit.actuators.joint_names, values), fit))
+    return np.asarray(np.array(tried)[np.argmin(errors, axis=0)])
+
+
 def _try(
-    measured: Sequence[LimbMotion],
-    stretches: Sequence[LimbMotion],
-    fit: ActuatorFit,
-    kind: int,
-    start: Array,
-    joints: Array,
-    block: float,
-) -> tuple[Added, tuple[Sequence[LimbMotion], ActuatorFit] | None]:
-    """Test of a kind of friction, with windows and fit if it pays.
+    stretches: Sequence[LimbMotion], fit: ActuatorFit, start: ActuatorFit, kind: int, block: float
+) -> tuple[ActuatorFit, Tried]:
+    """Fit of a kind of friction without the joints that end at none, and its gain.
+
+    Args:
+        stretches: windows of motions.
+        fit: fit without it.
+        start: the same with values and layout that the fit starts from.
+        kind: the kind.
+        block: length of the blocks of the normal equations [s].
 
     Raises:
         InputError: a simulation diverges.
     """
-    names, values, layout = fit.actuators.joint_names, fit.actuators.values, fit.layout
-    values[kind] = start
-    for joint in joints.tolist():
-        layout = layout.add(kind, joint)
-    wide = replace(fit, actuators=ActuatorModel.from_values(names, values), layout=layout)
-    (tried,) = compare_fits([(stretches, fit), (stretches, wide)], block)
+    tried = compare_equations(stretches, fit, start, block)
     if not tried.pays:
-        return Added(KINDS[kind], (), tried.gain, tried.deviation), None
-    wide = fit_actuators(stretches, wide.actuators, layout, block, fit.initial)
-    none = wide.actuators.values[kind] == 0.0
-    corrected, wide = correct_steps(measured, replace(wide, layout=wide.layout.without(kind, none)), 1, block)
-    (tried,) = compare_fits([(stretches, fit), (corrected, wide)], block)
-    having = tuple(name for name, absent in zip(names, none, strict=True) if tried.pays and not absent)
-    return Added(KINDS[kind], having, tried.gain, tried.deviation), (corrected, wide) if having else None
-
-
-def _start_displacements(stretches: Sequence[LimbMotion], fit: ActuatorFit) -> Array:
-    """Breakaway displacement of each joint with the smallest errors of simulations [rad or m], 0 for none, shape (n,)."""
-    displacements = [0.0, *Dahl().displacements.tolist()]
-    errors = []
-    for displacement in displacements:
-        values = fit.actuators.values
-        values[BREAKAWAY] = displacement
-        try:
-            errors.append(compute_errors(stretches, ActuatorModel.from_values(fit.actuators.joint_names, values), fit))
-        except InputError:  # the simulation diverges
-            errors.append(np.full(len(fit.errors), np.inf))
-    return np.array(displacements)[np.argmin(errors, axis=0)]
+        return fit, tried
+    wide = fit_actuators(stretches, start.actuators, start.layout, block, fit.initial)
+    wide = wide.without(kind, wide.actuators.values[kind] == 0.0)
+    return wide, compare_equations(stretches, fit, wide, block)

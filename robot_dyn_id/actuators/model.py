@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -112,6 +112,11 @@ class ActuatorModel:
         """Error of the commanded zero position with the effect of the offset [rad or m], shape (n,); NaN without kp."""
         offset = self.values[OFFSET]
         return np.asarray(np.divide(offset, self.kp, out=np.full(len(offset), np.nan), where=self.kp > 0.0))
+
+    def at_load(self, load: Array) -> ActuatorModel:
+        """Actuators without friction that depends on the load, with that of one load [N m or N], shape (n,)."""
+        none = np.zeros(len(self.joint_names))
+        return replace(self, coulomb=self.coulomb + self.load_coulomb * np.abs(load), load_coulomb=none)
 
     def select(self, joints: Sequence[str]) -> ActuatorModel:
         """The actuators of some joints, in the order given."""

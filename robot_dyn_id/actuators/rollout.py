@@ -102,9 +102,9 @@ class Limb:
         """
         samples, n = len(commands.t), len(self.joint_names)
         steps, positions = _allocate_steps(count * (samples - 1), n), np.empty((samples, n))
-        *begin, slip = state
-        slip, kernel = slip.copy(), actuators.kernel
-        if not roll_out(self.tree, self.parameters, kernel, commands, count, *begin, slip, positions, steps):
+        q, v, earlier, slip = state[0], state[1], state[2], state[3].copy()
+        kernel = actuators.kernel
+        if not roll_out(self.tree, self.parameters, kernel, commands, count, q, v, earlier, slip, positions, steps):
             raise InputError(
                 f"{name}: the simulation of {', '.join(self.joint_names)} under the commanded positions has diverged: "
                 "check that gains and robot are those of the recording"

@@ -166,7 +166,8 @@ def find_directions(q: Array, dq: Array, displacement: Array) -> Array:
     """Direction of the friction of joints, the state of those with a breakaway displacement, shape (n, N).
 
     Args:
-        q, dq: positions and velocities, shape (n, N).
+        q: positions [rad or m], shape (n, N).
+        dq: velocities [rad/s or m/s], shape (n, N).
         displacement: breakaway displacements [rad or m], 0 for none, shape (n,).
     """
     directions, elastic = np.sign(dq), displacement > 0.0
@@ -247,12 +248,16 @@ def _solve_joint(rows: EffortRows, values: Array, estimated: Mask, j: int) -> Ar
     if np.isinf(values[LIMIT]) and not estimated[LIMIT]:
         return free
     largest = float(np.abs(rows.commanded(j, free)).max())
-    candidates = []
+    candidates, solved = [], dict[bytes, Array]()
     for threshold in [share * largest for share in THRESHOLDS] if estimated[LIMIT] else [float(values[LIMIT])]:
         found, level = free, threshold
         for _ in range(PASSES):
             commanded = rows.commanded(j, found)
-            found = _solve_linear(rows, values, estimated, j, np.sign(commanded) * (np.abs(commanded) > level))
+            limited = np.sign(commanded) * (np.abs(commanded) > level)
+            times = limited.astype(np.int8).tobytes()
+            if times not in solved:  # thresholds lead to the same times at the limit
+                solved[times] = _solve_linear(rows, values, estimated, j, limited)
+            found = solved[times]
             level = found[LIMIT]
         candidates.append(found)
     shares = [_compute_share(rows, one, j) for one in candidates]

@@ -35,7 +35,9 @@ USE = "simulation_under_position_commands"
 COMMENT = """\
 # Actuators of a robot under position commands, in SI units:
 #   effort = saturation(kp (reference(t - delay) - q) - kd dq), each reference held until the next
-#   effort = torque of the links + armature ddq + viscous dq + coulomb sign(dq) + offset
+#   effort = torque of the links + armature ddq + viscous dq + (coulomb + load_coulomb |load|) s + offset
+# load: torque of the links without acceleration; s: sign(dq), or with a breakaway displacement the state of a Dahl
+# element, ds = (dq / breakaway_displacement) (1 - s sign(dq)) dt. Both are missing where joints have no such friction.
 # interval: 95 %; between: standard deviation of the values of single recordings. Values without interval were given.
 # parameter: row of the correlation of the estimates; values with the same number are equal.
 # Joints are stopped at lower_stop and upper_stop; beyond lower_reference and upper_reference drives follow these.
@@ -61,7 +63,7 @@ def summarize_actuators(actuators: ActuatorModel, uncertainty: ActuatorUncertain
         entry: dict[str, Any] = {"name": name}
         for kind, key in enumerate(KINDS):
             value = float(actuators.values[kind, number])
-            if not np.isfinite(value):
+            if value == ABSENT.get(key) and not uncertainty.estimated[kind, number]:
                 continue
             entry[key] = {"value": value}
             if uncertainty.estimated[kind, number]:

@@ -12,8 +12,8 @@ step, q_m = q + h v / 2, with the extrapolated velocity v_m = (3 v - v_before) /
 velocity at the end of the step leads to (see `kernels.stepping`). A joint that reverses within a step has the friction
 of its old direction up to that time: F is its mean then, s (1 - 2 w) for the new sign s after a share w of the step.
 A joint with a breakaway displacement d has presliding friction instead, a Dahl element (see `kernels.presliding`): F is
-the Coulomb friction times its state after half of the way h u of the step. The Coulomb friction is that of the joint, and
-a share of its load, the torque |ID(q_m, v_m, 0)| (as the term `load_coulomb`). All of this is of second order in h.
+the Coulomb friction times its state after half of the way h u of the step. Coulomb friction is a constant and a share
+of the load of the joint, |ID(q_m, v_m, 0)| (as the term `load_coulomb`). All of this is of second order in h.
 
 The drive does not follow a reference beyond the range of its references: it follows the end of the range. A joint that
 would go beyond a stop in a step is at the stop at its end, at rest (an inelastic impact, or the stop that carries what
