@@ -25,7 +25,7 @@ from robot_dyn_id.uses import ANSWERS, NO
 if TYPE_CHECKING:
     from robot_dyn_id.actuators.identification import ActuatorEstimate
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Version of the content of an actuator set, in files and messages; others are refused."""
 
 FORMAT_REMEDY = "identify the actuators again with this version of robot_dyn_id"

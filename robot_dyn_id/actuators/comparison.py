@@ -12,6 +12,19 @@ from robot_dyn_id.actuators.spread import leave_out_parts
 from robot_dyn_id.identification.selection.engine import Tried, weigh
 
 
+def compare_equations(stretches: Sequence[LimbMotion], fit: ActuatorFit, wide: ActuatorFit, block: float) -> Tried:
+    """Gain of a wider model that is not fitted, by its Gauss-Newton equations, see `compare_fits`.
+
+    Args:
+        stretches: windows.
+        fit: fit of the narrower model.
+        wide: actuators and layout of the wider one, all else as in `fit`.
+        block: length of the blocks of the normal equations [s].
+    """
+    equations = weigh_equations(stretches, wide, block, fit.errors**-2.0)
+    return weigh("actuators", "equations", leave_out_parts(fit.equations), leave_out_parts(equations))
+
+
 def compare_fits(fits: Sequence[tuple[Sequence[LimbMotion], ActuatorFit]], block: float) -> list[Tried]:
     """Gains of fits against the first one in parts of the data that they were not fitted to, see `weigh`.
 

@@ -16,7 +16,7 @@ from robot_dyn_id.simulation.plant import SMALLEST
 
 
 class CommandedDrives:
-    """Drives of one robot, which remember the commands that their delays reach back to.
+    """Drives of one robot, with the commands that their delays reach back to and the states of presliding friction.
 
     The motion is that of the simulations of `identify_actuators`.
 
@@ -54,9 +54,10 @@ class CommandedDrives:
         self._use(split_into_limbs(model))
 
     def restart(self, q: Array) -> None:
-        """Replace the commands before by positions [rad or m], shape (n,)."""
+        """Replace the commands before by positions [rad or m], shape (n,), and relax presliding friction."""
         self._at, self._commands = np.array([self._time - 1.0]), np.array(q, dtype=np.float64)[None]
         self._earlier: Array | None = None
+        self._slip = np.zeros(len(q))
         self.limited: Mask = np.zeros(len(q), dtype=bool)
 
     def advance(self, q: Array, dq: Array, reference: Array, duration: float, external: Array | None = None) -> Array:
@@ -78,20 +79,20 @@ class CommandedDrives:
         t = np.array([self._time, self._time + duration])
         at, commands = np.append(self._at, self._time), np.vstack([self._commands, reference])
         count = max(1, int(np.ceil(duration / LONGEST_STEP_S - 1e-9)))
-        earlier, after = dq if self._earlier is None else self._earlier, np.empty((4, len(q)))
+        earlier, after = dq if self._earlier is None else self._earlier, np.empty((5, len(q)))
         for limb, columns, actuators in self._limbs:
             own = actuators if external is None else _load(actuators, external[columns])
             held = HeldCommands(t, at, np.ascontiguousarray(commands[:, columns]))
-            state = q[columns], dq[columns], earlier[columns]
+            state = q[columns], dq[columns], earlier[columns], self._slip[columns]
             positions, rollout = limb.roll_out(own, held, count, state, limb.model.name)
             efforts = np.clip(rollout.efforts, -own.limit, own.limit).mean(axis=0)
-            after[:, columns] = positions[-1], *rollout.last, efforts
+            after[:, columns] = positions[-1], *rollout.last, rollout.slip, efforts
             self.limited[columns] = rollout.limited > 0.0
-        q[:], dq[:], self._earlier = after[0], after[1], after[2]
+        q[:], dq[:], self._earlier, self._slip = after[:4]
         self._time += duration
         first = max(0, int(np.searchsorted(at, self._time - self._reach, side="right")) - 2)
         self._at, self._commands = at[first:], commands[first:]
-        return np.asarray(after[3])
+        return np.asarray(after[4])
 
 
 def _load(actuators: ActuatorModel, external: Array) -> ActuatorModel:

@@ -136,7 +136,7 @@ def _compare_efforts(
     for stretch in stretches:
         own = fit.actuators.select(stretch.limb.joint_names)
         estimated = fit.layout.index[:, stretch.joints] >= 0
-        rows = EffortRows.from_motion(stretch.limb, stretch.motion, own.delay)
+        rows = EffortRows.from_motion(stretch.limb, stretch.motion, own.values)
         for key, errors in missed.items():
             lower, upper = (
                 ends[key][stretch.joints] if key and key[0] == side else np.full(len(stretch.joints), infinity)

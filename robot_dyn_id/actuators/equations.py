@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -23,8 +23,8 @@ class NormalEquations:
         scores: contribution of each block to the gradient, shape (blocks, p).
         squares: weighted square errors of each block, shape (blocks,).
         recordings: number of the recording of each block, shape (blocks,).
-        initial: changes of the initial state of each stretch at the present parameters, shape (2 n,) each.
-        shares: what a change of the parameters takes from them, shape (2 n, p) each.
+        initial: changes of the initial state of each stretch at the present parameters, shape (m,) each.
+        shares: what a change of the parameters takes from them, shape (m, p) each.
         limited: share of the time in which each joint's effort is at its limit, shape (n,).
         ended: share of the time in which each joint is at a stop, or its reference beyond its range, shape (n,).
         largest: largest effort that each joint's drive commands in each stretch, were it not limited [N m or N], shape
@@ -51,25 +51,35 @@ class NormalEquations:
         """Gradient, shape (p,)."""
         return np.asarray(self.scores.sum(axis=0))
 
+    def select(self, parameters: Integers) -> NormalEquations:
+        """Equations of some of the parameters, whose numbers are given, shape (p',), while the others stay."""
+        return replace(
+            self,
+            matrices=self.matrices[:, parameters[:, None], parameters],
+            scores=self.scores[:, parameters],
+            shares=tuple(share[:, parameters] for share in self.shares),
+        )
 
-def eliminate_initial(slopes: Array, error: Array, weights: Array, blocks: Integers) -> tuple[Array, ...]:
+
+def eliminate_initial(slopes: Array, count: int, error: Array, weights: Array, blocks: Integers) -> tuple[Array, ...]:
     """Normal equations of a stretch by blocks, without its initial state.
 
     Args:
-        slopes: derivatives of the positions, shape (N, n, p + 2 n).
+        slopes: derivatives of the positions by p parameters and m values of the initial state, shape (N, n, p + m).
+        count: number of parameters p.
         error: measured less simulated positions, shape (N, n).
         weights: weights of the joints, shape (n,).
         blocks: first sample of each block.
 
     Returns:
-        Matrices (blocks, p, p), gradients (blocks, p), squares (blocks,), initial state (2 n,) and shares (2 n, p).
+        Matrices (blocks, p, p), gradients (blocks, p), squares (blocks,), initial state (m,) and shares (m, p).
     """
     samples, n, width = slopes.shape
     root = np.sqrt(weights)
     rows, rest = (slopes * root[:, None]).reshape(-1, width), (error * root).reshape(-1)
-    shared, own = rows[:, : width - 2 * n], rows[:, width - 2 * n :]
+    shared, own = rows[:, :count], rows[:, count:]
     matrix = own.T @ own
-    matrix += RIDGE * np.diag(matrix).max() * np.eye(2 * n)
+    matrix += RIDGE * np.diag(matrix).max() * np.eye(len(matrix))
     solution = np.linalg.solve(matrix, np.column_stack([own.T @ shared, own.T @ rest]))
     share, initial = solution[:, :-1], solution[:, -1]
     shared, rest = shared - own @ share, rest - own @ initial

@@ -20,7 +20,7 @@ from robot_dyn_id.actuators.equations import RIDGE, NormalEquations, eliminate_i
 from robot_dyn_id.actuators.layout import ParameterLayout
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import LONGEST_WINDOW_S, CommandedMotion
-from robot_dyn_id.actuators.rollout import Limb
+from robot_dyn_id.actuators.rollout import Limb, Rollout
 from robot_dyn_id.actuators.spread import EstimateSpread
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.cores import map_in_order
@@ -65,17 +65,19 @@ class InitialState:
     Attributes:
         q: positions [rad or m], shape (n,).
         v: velocities [rad/s or m/s], shape (n,).
+        slip: states of presliding friction in [-1, 1], shape (n,).
     """
 
     q: Array
     v: Array
+    slip: Array
 
     @classmethod
     def from_motion(cls, motion: CommandedMotion) -> InitialState:
         """Position and velocity of a parabola through the first samples of a motion."""
         count = min(START_SAMPLES, len(motion.t))
         slope = np.polyfit(motion.t[:count] - motion.t[0], motion.q[:count], min(2, count - 1))[-2]
-        return cls(motion.q[0].copy(), slope)
+        return cls(motion.q[0].copy(), slope, np.zeros_like(slope))
 
     @classmethod
     def from_simulation(cls, limb: Limb, actuators: ActuatorModel, motion: CommandedMotion) -> InitialState:
@@ -89,23 +91,30 @@ class InitialState:
         samples = max(START_SAMPLES, int(np.searchsorted(motion.t, motion.t[0] + START_S)))
         first = motion.part(0, min(samples, len(motion.t)))
         state, none = cls.from_motion(first), np.empty(0, dtype=np.int64)
-        positions, rollout = limb.simulate(actuators, first, state.q, state.v, STEP_S)
+        positions, rollout = state.simulate(limb, actuators, first)
         error = first.q - positions
         for _ in range(START_STEPS):
             rows = rollout.differentiate(none).reshape(error.size, -1)
             normal = rows.T @ rows
             ridge = RIDGE * np.diag(normal).max() * np.eye(len(normal))
             moved = state.moved(np.linalg.solve(normal + ridge, rows.T @ error.reshape(-1)))
-            positions, rollout = limb.simulate(actuators, first, moved.q, moved.v, STEP_S)
+            positions, rollout = moved.simulate(limb, actuators, first)
             if not np.sum((first.q - positions) ** 2) < np.sum(error**2):
                 break
             state, error = moved, first.q - positions
         return state
 
     def moved(self, change: Array) -> InitialState:
-        """The state after a change of positions and velocities, shape (2 n,)."""
+        """The state after a change of positions, velocities, and states of presliding, shape (2 n,) or (3 n,)."""
         n = len(self.q)
-        return InitialState(self.q + change[:n], self.v + change[n:])
+        slip = np.clip(self.slip + change[2 * n :], -1.0, 1.0) if len(change) > 2 * n else self.slip
+        return InitialState(self.q + change[:n], self.v + change[n : 2 * n], slip)
+
+    def simulate(
+        self, limb: Limb, actuators: ActuatorModel, motion: CommandedMotion, longest: float = STEP_S
+    ) -> tuple[Array, Rollout]:
+        """Simulate a motion that begins with this state; see `Limb.simulate`."""
+        return limb.simulate(actuators, motion, self.q, self.v, self.slip, longest)
 
 
 @dataclass(frozen=True)
@@ -149,6 +158,14 @@ class ActuatorFit:
     def parameters(self) -> Array:
         """Values of the parameters, shape (p,)."""
         return self.layout.read(self.actuators.values)
+
+    def without(self, kind: int, joints: Mask) -> ActuatorFit:
+        """The same without parameters of a kind of some joints, whose values have no effect, mask of shape (n,)."""
+        layout = self.layout.without(kind, joints)
+        left = layout.index >= 0
+        parameters = np.zeros(layout.count, dtype=np.int64)
+        parameters[layout.index[left]] = self.layout.index[left]
+        return replace(self, layout=layout, equations=self.equations.select(parameters))
 
 
 def divide(
@@ -199,9 +216,7 @@ def add_step_errors(
     def add(number: int) -> Array:
         stretch, state = stretches[number], initial[number]
         own = actuators.select(stretch.limb.joint_names)
-        coarse, fine = (
-            stretch.limb.simulate(own, stretch.motion, state.q, state.v, STEP_S / finer)[0] for finer in (1, FINER)
-        )
+        coarse, fine = (state.simulate(stretch.limb, own, stretch.motion, STEP_S / finer)[0] for finer in (1, FINER))
         return stretch.motion.q + (coarse - fine) / (1.0 - FINER**-2)
 
     with closing(map_in_order(add, range(len(stretches)))) as results:
@@ -251,6 +266,37 @@ def fit_actuators(
             break
     actuators = ActuatorModel.from_values(start.joint_names, values)
     return ActuatorFit(actuators, layout, np.sqrt(squares), initial, equations, steps)
+
+
+def correct_steps(
+    measured: Sequence[LimbMotion], fit: ActuatorFit, passes: int, block: float
+) -> tuple[Sequence[LimbMotion], ActuatorFit]:
+    """Windows with the errors of the time steps, and the fit to them, after one or more passes.
+
+    Args:
+        measured: windows of motions.
+        fit: fit to start from.
+        passes: number of passes.
+        block: length of the blocks of the normal equations [s].
+
+    Raises:
+        InputError: a simulation diverges.
+    """
+    stretches = measured
+    for _ in range(passes):
+        stretches = add_step_errors(measured, fit.actuators, fit.initial)
+        fit = fit_actuators(stretches, fit.actuators, fit.layout, block, fit.initial)
+    return stretches, fit
+
+
+def compute_errors(stretches: Sequence[LimbMotion], actuators: ActuatorModel, fit: ActuatorFit) -> Array:
+    """RMS of the position errors of other actuators with the initial states of a fit [rad or m], shape (n,).
+
+    Raises:
+        InputError: a simulation diverges.
+    """
+    task = _Task(stretches, actuators.joint_names, fit.layout, np.inf)
+    return np.sqrt(task.compare(actuators.values, fit.initial))
 
 
 def weigh_equations(stretches: Sequence[LimbMotion], fit: ActuatorFit, block: float, weights: Array) -> NormalEquations:
@@ -337,9 +383,9 @@ class _Task:
         derivatives hold for; it must not prevent the step of all others.
 
         Args:
-            values: values of the actuators, shape (12, n).
+            values: values of the actuators, shape (14, n).
             initial: initial states.
-            changes: their changes, shape (2 n,) each.
+            changes: their changes, see `InitialState.moved`.
             weights: weights of the joints, shape (n,).
 
         Raises:
@@ -368,7 +414,7 @@ class _Task:
         """Sums of the square errors of the joints of a stretch."""
         stretch = self.stretches[number]
         actuators = self._actuators(stretch, values)
-        positions, _ = stretch.limb.simulate(actuators, stretch.motion, state.q, state.v, STEP_S)
+        positions, _ = state.simulate(stretch.limb, actuators, stretch.motion)
         return np.asarray(np.sum((stretch.motion.q - positions) ** 2, axis=0))
 
     def _average(self, sums: Sequence[Array]) -> Array:
@@ -383,7 +429,7 @@ class _Task:
         """Gauss-Newton equations.
 
         Args:
-            values: values of the actuators, shape (12, n).
+            values: values of the actuators, shape (14, n).
             initial: initial states.
             weights: weights of the joints, shape (n,).
         """
@@ -391,11 +437,12 @@ class _Task:
         def differentiate_one(number: int) -> tuple[tuple[Array, ...], Array, Array, Array]:
             stretch, state = self.stretches[number], initial[number]
             actuators = self._actuators(stretch, values)
-            positions, rollout = stretch.limb.simulate(actuators, stretch.motion, state.q, state.v, STEP_S)
-            slopes = rollout.differentiate(np.flatnonzero(self.layout.index[:, stretch.joints] >= 0))
+            positions, rollout = state.simulate(stretch.limb, actuators, stretch.motion)
+            columns = np.flatnonzero(self.layout.index[:, stretch.joints] >= 0)
+            slopes = rollout.differentiate(columns)
             error = stretch.motion.q - positions
             blocks = cut_into_blocks(stretch.motion, self.block)
-            found = eliminate_initial(slopes, error, weights[stretch.joints], blocks)
+            found = eliminate_initial(slopes, len(columns), error, weights[stretch.joints], blocks)
             return found, rollout.limited, rollout.ended, np.abs(rollout.efforts).max(axis=0)
 
         p, n = self.layout.count, len(self.joint_names)
@@ -436,7 +483,7 @@ class _Task:
         )
 
     def back(self, equations: NormalEquations, step: Array) -> list[Array]:
-        """Changes of the initial states with a step of the parameters, shape (2 n,) each."""
+        """Changes of the initial states with a step of the parameters, see `InitialState.moved`."""
         pairs = zip(equations.initial, equations.shares, strict=True)
         return [initial - share @ step for initial, share in pairs]
 

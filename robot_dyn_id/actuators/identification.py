@@ -15,14 +15,15 @@ from robot_dyn_id.actuators.fit import (
     ActuatorFit,
     InitialState,
     LimbMotion,
-    add_step_errors,
+    correct_steps,
     divide,
     fit_actuators,
     solve_step,
 )
+from robot_dyn_id.actuators.friction import Added, fit_friction
 from robot_dyn_id.actuators.layout import ParameterLayout
 from robot_dyn_id.actuators.links import Links, fit_links
-from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
+from robot_dyn_id.actuators.model import ABSENT, ActuatorModel
 from robot_dyn_id.actuators.motion import SHORT_WINDOW_S, CommandedMotion
 from robot_dyn_id.actuators.rollout import Limb, split_into_limbs
 from robot_dyn_id.actuators.spread import (
@@ -40,12 +41,14 @@ from robot_dyn_id.errors import InputError, UsageError, suggest_known
 from robot_dyn_id.identification.selection.engine import LEAST_GAIN
 from robot_dyn_id.kernels.actuators import (
     ARMATURE,
+    BREAKAWAY,
     COULOMB,
     DELAY,
     KD,
     KINDS,
     KP,
     LIMIT,
+    LOAD_COULOMB,
     OFFSET,
     VISCOUS,
 )
@@ -63,7 +66,7 @@ SHORT_STEPS = 6
 LEAST_MOTION = 1e-3
 """Least range of the positions of a joint [rad or m]: a joint that does not move has no dynamics."""
 
-OF_TYPES = (ARMATURE, VISCOUS, COULOMB, KP, KD)
+OF_TYPES = (ARMATURE, VISCOUS, COULOMB, LOAD_COULOMB, BREAKAWAY, KP, KD)
 """Parameters that motors of one type may share; offsets belong to single joints, and delays to the bus."""
 
 
@@ -138,6 +141,7 @@ class ActuatorEstimate:
         ended: share of the time in which each joint is at a stop, or its reference beyond its range, shape (n,).
         largest: largest commanded effort of each joint in the simulation [N m or N], shape (n,).
         shared: tests of shared values.
+        friction: tests of friction that joints may have.
         recordings: number of recordings.
     """
 
@@ -150,6 +154,7 @@ class ActuatorEstimate:
     ended: Array
     largest: Array
     shared: tuple[Shared, ...]
+    friction: tuple[Added, ...]
     recordings: int
 
 
@@ -192,16 +197,19 @@ def identify(
     start = fit_actuators(short, start, one_delay, BLOCK_S, max_steps=SHORT_STEPS).actuators
     fit = _fit_from(stretches, start, one_delay)
     measured = stretches
-    stretches, fit = _correct_steps(measured, fit, CORRECTIONS)
+    stretches, fit = correct_steps(measured, fit, CORRECTIONS, BLOCK_S)
     fit = fit_ends(limbs, motions, stretches, fit, BLOCK_S)
     fit = _drop_limits(stretches, fit)
     progress("fitting links near those of the robot description")
     links, stretches, fit = _free_links(model, measured, stretches, fit)
+    measured = _move(measured, split_into_limbs(links.robot)) if links.gain else measured
+    progress("trying friction that depends on the load, and presliding")
+    stretches, fit, friction = fit_friction(measured, stretches, fit, BLOCK_S)
     layout = fit.layout.separate(DELAY)
     fit, shared = _test_delay(stretches, fit, layout)
     fit, tests = _test_types(stretches, fit, list(_find_types(types, joints)))
     shared += tests
-    return _conclude(links, stretches, fit, tuple(shared), motions)
+    return _conclude(links, stretches, fit, tuple(shared), friction, motions)
 
 
 def _fit_from(stretches: Sequence[LimbMotion], start: ActuatorModel, layout: ParameterLayout) -> ActuatorFit:
@@ -210,17 +218,6 @@ def _fit_from(stretches: Sequence[LimbMotion], start: ActuatorModel, layout: Par
         InitialState.from_simulation(one.limb, start.select(one.limb.joint_names), one.motion) for one in stretches
     ]
     return fit_actuators(stretches, start, layout, BLOCK_S, initial)
-
-
-def _correct_steps(
-    measured: Sequence[LimbMotion], fit: ActuatorFit, passes: int
-) -> tuple[Sequence[LimbMotion], ActuatorFit]:
-    """Windows with the errors of the time steps, and the fit to them, after one or more passes."""
-    stretches = measured
-    for _ in range(passes):
-        stretches = add_step_errors(measured, fit.actuators, fit.initial)
-        fit = fit_actuators(stretches, fit.actuators, fit.layout, BLOCK_S, fit.initial)
-    return stretches, fit
 
 
 def _free_links(
@@ -240,7 +237,7 @@ def _free_links(
         moved = split_into_limbs(other.robot)
         try:
             free = _fit_from(_move(stretches, moved), start, fit.layout)
-            corrected, free = _correct_steps(_move(measured, moved), free, 1)
+            corrected, free = correct_steps(_move(measured, moved), free, 1, BLOCK_S)
         except InputError:  # the simulation diverges
             return links, stretches, fit
         (tried,) = compare_fits([(stretches, fit), (corrected, free)], BLOCK_S)
@@ -284,7 +281,7 @@ def _refuse_rest(motions: Sequence[CommandedMotion], joints: Sequence[str]) -> N
 def _make_known(joints: Sequence[str], drives: KnownDrives) -> ActuatorModel:
     values = np.zeros((len(KINDS), len(joints)))
     values[KP], values[KD] = np.nan_to_num(drives.kp), np.nan_to_num(drives.kd)
-    for kind, value in NEVER_REACHED.items():
+    for kind, value in ABSENT.items():
         values[KINDS.index(kind)] = value
     values[LIMIT] = np.where(np.isnan(drives.limit), np.inf, drives.limit)
     return ActuatorModel.from_values(joints, values)
@@ -303,7 +300,7 @@ def _leave_out_limits(layout: ParameterLayout, values: Array, joints: Mask) -> t
     """Layout and values without the limits of some joints, whose unknown kd is then that of viscous friction too."""
     damped = joints & (layout.index[KD] >= 0)
     values = values.copy()
-    values[LIMIT, joints] = NEVER_REACHED["limit"]
+    values[LIMIT, joints] = ABSENT["limit"]
     values[KD, damped] += values[VISCOUS, damped]
     values[VISCOUS, damped] = 0.0
     return layout.without(LIMIT, joints).without(VISCOUS, damped), values
@@ -389,6 +386,7 @@ def _conclude(
     stretches: Sequence[LimbMotion],
     fit: ActuatorFit,
     shared: tuple[Shared, ...],
+    friction: tuple[Added, ...],
     motions: Sequence[CommandedMotion],
 ) -> ActuatorEstimate:
     """Intervals by physics: those of values that are not negative end at zero, and hold the estimate."""
@@ -421,6 +419,7 @@ def _conclude(
         fit.equations.ended,
         fit.equations.largest.max(axis=0),
         shared,
+        friction,
         len({stretch.recording for stretch in stretches}),
     )
 

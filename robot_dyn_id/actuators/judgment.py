@@ -17,7 +17,19 @@ from robot_dyn_id.dynamics.base_parameters import draw_random_motion
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.thresholds import Thresholds
-from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KD, KINDS, KP, LIMIT, OFFSET, VISCOUS
+from robot_dyn_id.kernels.actuators import (
+    ARMATURE,
+    BREAKAWAY,
+    COULOMB,
+    DELAY,
+    KD,
+    KINDS,
+    KP,
+    LIMIT,
+    LOAD_COULOMB,
+    OFFSET,
+    VISCOUS,
+)
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, Limits
 from robot_dyn_id.uses import LIMITED
 
@@ -144,6 +156,24 @@ ACTUATOR_OTHER_LINKS = Definition(
     "use the actuators with these links, which the exported models contain",
 )
 
+ACTUATOR_LOAD_FRICTION = Definition(
+    "actuator_load_friction",
+    Section.ACTUATORS,
+    "info",
+    "Coulomb friction that grows with the load of the joints, the torque of the links without acceleration, predicts "
+    "parts of the data that it was not fitted to better. Simulations have it.",
+)
+
+ACTUATOR_PRESLIDING = Definition(
+    "actuator_presliding",
+    Section.ACTUATORS,
+    "info",
+    "Joints that deflect before they slide predict parts of the data that they were not fitted to better. Simulations "
+    "have it.",
+)
+
+ADDED = {KINDS[LOAD_COULOMB]: ACTUATOR_LOAD_FRICTION, KINDS[BREAKAWAY]: ACTUATOR_PRESLIDING}
+
 ACTUATOR_SCALE_OF_LINKS = Definition(
     "actuator_scale_of_links",
     Section.ACTUATORS,
@@ -183,6 +213,8 @@ REMEDIES = {
     ARMATURE: "faster reversals, at a higher frequency",
     VISCOUS: "a range of speeds",
     COULOMB: "slow motion in both directions",
+    LOAD_COULOMB: "slow motion in both directions in poses with much and with little weight",
+    BREAKAWAY: "slow reversals",
     OFFSET: "slow motion in both directions",
     DELAY: "fast changes of the reference, such as steps",
     KP: "poses with weight, or steps",
@@ -214,6 +246,7 @@ def judge(
         *_report_confounded(estimate),
         *_report_unknown(estimate, drives),
         *_report_links(estimate),
+        *_report_friction(estimate),
         *_report_sharing(estimate),
     )
 
@@ -348,6 +381,15 @@ def _report_links(estimate: ActuatorEstimate) -> Iterator[Finding]:
         )
         message = f"other links remove {estimate.links.gain:.0%} of the squared errors of simulations; masses: {named}"
         yield ACTUATOR_OTHER_LINKS.found(message)
+
+
+def _report_friction(estimate: ActuatorEstimate) -> Iterator[Finding]:
+    for test in estimate.friction:
+        if test.joints:
+            message = (
+                f"{test.kind} of {', '.join(test.joints)} removes {test.gain:.0%} of the squared errors of simulations"
+            )
+            yield ADDED[test.kind].found(message, test.joints)
 
 
 def _report_sharing(estimate: ActuatorEstimate) -> Iterator[Finding]:

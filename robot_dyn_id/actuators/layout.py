@@ -18,7 +18,7 @@ class ParameterLayout:
     """Parameters that are estimated, and the values of the actuators that they are.
 
     Attributes:
-        index: number of the parameter that each value is, -1 for values that are known, shape (12, n); values with the
+        index: number of the parameter that each value is, -1 for values that are known, shape (14, n); values with the
             same number are equal.
     """
 
@@ -52,12 +52,12 @@ class ParameterLayout:
         return np.bincount(number, values[known], self.count) / np.bincount(number, minlength=self.count)
 
     def write(self, values: Array, parameters: Array) -> Array:
-        """A matrix of values with other parameters, shape (12, n)."""
+        """A matrix of values with other parameters, shape (14, n)."""
         return np.where(self.index >= 0, parameters[self.index], values) if self.count else values
 
     @classmethod
     def from_mask(cls, estimated: Mask) -> ParameterLayout:
-        """One parameter for each value that is estimated, mask of shape (12, n)."""
+        """One parameter for each value that is estimated, mask of shape (14, n)."""
         index = np.full(estimated.shape, -1, dtype=np.int64)
         index[estimated] = np.arange(np.count_nonzero(estimated))
         return cls(index)

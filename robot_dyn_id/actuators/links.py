@@ -198,9 +198,9 @@ def _make_grams(described: Limb, limb: Limb, stretches: Sequence[LimbMotion], fi
         links = regressor.dense(Motion(q, dq, ddq)).transpose(1, 2, 0)
         columns = np.zeros((n, given.shape[1], width * n))
         for j in range(n):
-            columns[j, :, width * j : width * (j + 1)] = rows.columns[:, j].T
+            columns[j, :, width * j : width * (j + 1)] = rows.columns[:width, j].T
         block = np.concatenate([links, columns, given[:, :, None]], axis=2) * free[:, :, None]
-        stacked.append((block, free * (given - rows.links - np.einsum("kj,kjs->js", terms, rows.columns))))
+        stacked.append((block, free * (given - rows.links - np.einsum("kj,kjs->js", terms, rows.columns[:width]))))
     counts = sum(block.shape[1] for block, _ in stacked)
     missed = sum(np.sum(error**2, axis=1) for _, error in stacked)
     weights = counts / np.maximum(missed, np.finfo(float).tiny)

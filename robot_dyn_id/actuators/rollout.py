@@ -50,6 +50,7 @@ class Limb:
         motion: CommandedMotion,
         q: Array | None = None,
         v: Array | None = None,
+        slip: Array | None = None,
         longest: float = LONGEST_STEP_S,
     ) -> tuple[Array, Rollout]:
         """Simulate the motion under the commands of a recorded one.
@@ -59,6 +60,7 @@ class Limb:
             motion: commands.
             q: initial positions, shape (n,); None: those measured.
             v: initial velocities, shape (n,); None: at rest.
+            slip: initial states of presliding friction [-], shape (n,); None: relaxed.
             longest: longest step [s].
 
         Returns:
@@ -71,14 +73,15 @@ class Limb:
         count = max(1, int(np.ceil(motion.period / longest - 1e-9)))
         q = np.ascontiguousarray(motion.q[0] if q is None else q)
         v = np.zeros(len(q)) if v is None else np.ascontiguousarray(v)
-        return self.roll_out(actuators, commands, count, (q, v, v), motion.source)
+        slip = np.zeros(len(q)) if slip is None else slip
+        return self.roll_out(actuators, commands, count, (q, v, v, slip), motion.source)
 
     def roll_out(
         self,
         actuators: ActuatorModel,
         commands: HeldCommands,
         count: int,
-        state: tuple[Array, Array, Array],
+        state: tuple[Array, Array, Array, Array],
         name: str,
     ) -> tuple[Array, Rollout]:
         """Simulate the motion under commands.
@@ -87,8 +90,8 @@ class Limb:
             actuators: actuators of the joints.
             commands: commands, and times of the samples.
             count: number of steps from one sample to the next.
-            state: initial positions, velocities, and velocities one step before, shape (n,) each; where a motion
-                begins, the last two are equal.
+            state: initial positions, velocities, velocities one step before, and states of presliding friction, shape
+                (n,) each; where a motion begins, both velocities are equal.
             name: name of the motion, for messages.
 
         Returns:
@@ -99,12 +102,14 @@ class Limb:
         """
         samples, n = len(commands.t), len(self.joint_names)
         steps, positions = _allocate_steps(count * (samples - 1), n), np.empty((samples, n))
-        if not roll_out(self.tree, self.parameters, actuators.kernel, commands, count, *state, positions, steps):
+        q, v, earlier, slip = state[0], state[1], state[2], state[3].copy()
+        kernel = actuators.kernel
+        if not roll_out(self.tree, self.parameters, kernel, commands, count, q, v, earlier, slip, positions, steps):
             raise InputError(
                 f"{name}: the simulation of {', '.join(self.joint_names)} under the commanded positions has diverged: "
                 "check that gains and robot are those of the recording"
             )
-        return positions, Rollout(self, actuators, commands, count, steps)
+        return positions, Rollout(self, actuators, commands, count, steps, slip)
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
         """Torques of the links for S states, arrays of shape (n, S)."""
@@ -129,6 +134,7 @@ class Rollout:
         commands: commands.
         count: number of steps from one sample to the next.
         steps: the steps.
+        slip: states of presliding friction at the end, shape (n,).
     """
 
     limb: Limb
@@ -136,32 +142,40 @@ class Rollout:
     commands: HeldCommands
     count: int
     steps: Steps
+    slip: Array
 
     def differentiate(self, columns: Integers) -> Array:
-        """Derivatives of the positions, shape (N, n, p + 2 n).
+        """Derivatives of the positions, shape (N, n, p + 2 n), or (N, n, p + 3 n) with presliding friction.
 
         Args:
             columns: numbers of p parameters, n kind + joint, see `kernels.actuators.KINDS`.
 
         Returns:
-            Derivatives by these parameters, by the initial positions and by the initial velocities.
+            Derivatives by these parameters, by the initial positions and velocities, and by the initial states of
+            presliding friction of all joints if one has it.
         """
         n, steps = len(self.limb.joint_names), self.steps
         lengths = np.repeat(np.diff(self.commands.t) / self.count, self.count)[:, None]
         q, v, a = (
             np.ascontiguousarray(values.T) for values in (steps.middle, steps.speed, (steps.end - steps.v) / lengths)
         )
-        by_q, by_v = np.empty((len(lengths), n, n)), np.empty((len(lengths), n, n))
-        for j in range(n):
-            for values, slopes in ((q, by_q), (v, by_v)):
-                kept = values[j].copy()
-                values[j] = kept + DIFFERENCE
-                above = self.limb.inverse_dynamics(q, v, a)
-                values[j] = kept - DIFFERENCE
-                slopes[:, :, j] = (above - self.limb.inverse_dynamics(q, v, a)).T / (2.0 * DIFFERENCE)
-                values[j] = kept
-        slopes = np.empty((len(self.commands.t), n, len(columns) + 2 * n))
-        differentiate(self.actuators.kernel, self.commands, self.count, steps, by_q, by_v, columns, slopes)
+        by_q, by_v = self._differentiate_links(q, q, v, a), self._differentiate_links(v, q, v, a)
+        loaded, elastic = self.actuators.load_coulomb.any(), self.actuators.breakaway_displacement.any()
+        load_by_q = self._differentiate_links(q, q, v, np.zeros_like(a)) if loaded else np.empty((0, n, n))
+        slopes = np.empty((len(self.commands.t), n, len(columns) + (3 if elastic else 2) * n))
+        differentiate(self.actuators.kernel, self.commands, self.count, steps, by_q, by_v, load_by_q, columns, slopes)
+        return slopes
+
+    def _differentiate_links(self, values: Array, q: Array, v: Array, a: Array) -> Array:
+        """Derivatives of the torques of the links by `values`, which are `q` or `v`, shape (S, n, n)."""
+        slopes = np.empty((values.shape[1], len(values), len(values)))
+        for j in range(len(values)):
+            kept = values[j].copy()
+            values[j] = kept + DIFFERENCE
+            above = self.limb.inverse_dynamics(q, v, a)
+            values[j] = kept - DIFFERENCE
+            slopes[:, :, j] = (above - self.limb.inverse_dynamics(q, v, a)).T / (2.0 * DIFFERENCE)
+            values[j] = kept
         return slopes
 
     @property

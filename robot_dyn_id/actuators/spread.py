@@ -137,7 +137,7 @@ def compare_layouts(
 
     Args:
         equations: equations at `values` in the wider layout.
-        values: values of the actuators, shape (12, n).
+        values: values of the actuators, shape (14, n).
         wide: parameters of the equations.
         narrow: the same with some of them shared.
         name: name of the wider layout.

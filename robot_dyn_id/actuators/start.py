@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.interpolate import CubicSpline
 
-from robot_dyn_id.actuators.fit import STEP_S, InitialState, LimbMotion
+from robot_dyn_id.actuators.fit import InitialState, LimbMotion
 from robot_dyn_id.actuators.layout import ParameterLayout
 from robot_dyn_id.actuators.model import SIGNED, ActuatorModel
 from robot_dyn_id.actuators.motion import SHORT_WINDOW_S, CommandedMotion
@@ -26,7 +26,20 @@ from robot_dyn_id.cores import map_in_order
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.non_negative import solve_bounded
 from robot_dyn_id.identification.selection.engine import LEAST_GAIN
-from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KD, KINDS, KP, LIMIT, OFFSET, VISCOUS
+from robot_dyn_id.kernels.actuators import (
+    ARMATURE,
+    BREAKAWAY,
+    COULOMB,
+    DELAY,
+    KD,
+    KINDS,
+    KP,
+    LIMIT,
+    LOAD_COULOMB,
+    OFFSET,
+    VISCOUS,
+)
+from robot_dyn_id.kernels.presliding import slide
 from robot_dyn_id.signals.filtering import STENCIL, LowPass, derivative
 
 DELAYS_S = (0.0, 0.002, 0.004, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1)
@@ -48,8 +61,12 @@ PASSES = 3
 """Solutions of the linear equations from each threshold, each with the times at the limit of the one before."""
 
 MECHANICAL = (ARMATURE, VISCOUS, COULOMB, OFFSET)
+"""Terms of every joint."""
 
-LINEAR = (*MECHANICAL, KP, KD, LIMIT)
+TERMS = (*MECHANICAL, LOAD_COULOMB)
+"""Terms that joints may have."""
+
+LINEAR = (*TERMS, KP, KD, LIMIT)
 """Kinds of the columns."""
 
 
@@ -60,7 +77,7 @@ class EffortRows:
     Attributes:
         motion: low-passed positions, velocities and accelerations, shape (n, N) each.
         links: torque of the rigid links [N m or N], shape (n, N).
-        columns: torques per unit of each of `MECHANICAL`, positive where they oppose the drive, shape (4, n, N).
+        columns: torques per unit of each of `TERMS`, positive where they oppose the drive, shape (5, n, N).
         q, dq: positions and velocities that the drive gets, without the low-pass, shape (n, M).
         reference: mean reference around each sample, shape (n, M).
         t: times of these [s], shape (M,).
@@ -79,13 +96,13 @@ class EffortRows:
     edge: int
 
     @classmethod
-    def from_motion(cls, limb: Limb, motion: CommandedMotion, delay: Array) -> EffortRows:
-        """Equations of a motion with the reference delayed.
+    def from_motion(cls, limb: Limb, motion: CommandedMotion, known: Array) -> EffortRows:
+        """Equations of a motion.
 
         Args:
             limb: the links.
             motion: motion of its joints.
-            delay: delay of the reference of each joint [s], shape (n,).
+            known: values of the actuators, of which delays and breakaway displacements are used, shape (14, n).
         """
         finer = max(1, int(np.ceil(motion.period / LONGEST_PERIOD_S - 1e-9)))
         rate = finer / motion.period
@@ -97,11 +114,13 @@ class EffortRows:
         ddq = derivative(dq, rate)
         edge = finer * len(STENCIL)
         inner = slice(edge, len(t) - edge)
-        columns = np.stack([ddq, dq, low_pass.apply(np.sign(dq), rate), np.ones_like(q)])[:, :, inner]
+        friction, load = find_directions(smooth, dq, known[BREAKAWAY]), limb.inverse_dynamics(smooth, dq, 0.0 * ddq)
+        dry, loaded = low_pass.apply(friction, rate), low_pass.apply(np.abs(load) * friction, rate)
+        columns = np.stack([ddq, dq, dry, np.ones_like(q), loaded])[:, :, inner]
         links = limb.inverse_dynamics(smooth, dq, ddq)[:, inner]
         motion_rows = smooth[:, inner], dq[:, inner], ddq[:, inner]
         rows = cls(motion_rows, links, columns, q, np.gradient(q, 1.0 / rate, axis=1), q, t, low_pass, edge)
-        return rows.delayed(motion, delay)
+        return rows.delayed(motion, known[DELAY])
 
     def delayed(self, motion: CommandedMotion, delay: Array) -> EffortRows:
         """The same with another delay of the reference of each joint [s], shape (n,)."""
@@ -119,7 +138,7 @@ class EffortRows:
 
     def effort(self, actuators: ActuatorModel) -> tuple[Array, Array]:
         """Effort of the drives, and that which the motion takes by the model, shape (n, N) each."""
-        parts = actuators.values[list(MECHANICAL)][:, :, None] * self.columns
+        parts = actuators.values[list(TERMS)][:, :, None] * self.columns
         drives = [self.drive_effort(j, values) for j, values in enumerate(actuators.values.T)]
         return np.array(drives), self.links + parts.sum(axis=0)
 
@@ -128,7 +147,7 @@ class EffortRows:
         return np.asarray(values[KP] * (self.reference[j] - self.q[j]) - values[KD] * self.dq[j])
 
     def drive_effort(self, j: int, values: Array) -> Array:
-        """Effort of the drive of a joint, low-passed, shape (N,); values of shape (12,)."""
+        """Effort of the drive of a joint, low-passed, shape (N,); values of shape (14,)."""
         return self.smooth(np.clip(self.commanded(j, values), -values[LIMIT], values[LIMIT]))
 
     def sample(self, motion: CommandedMotion, mask: Mask) -> Mask:
@@ -141,6 +160,22 @@ class EffortRows:
         """Low-passed values without the edges; the last axis is time."""
         rate = 1.0 / (self.t[1] - self.t[0])
         return self.low_pass.apply(values, rate)[..., self.edge : len(self.t) - self.edge]
+
+
+def find_directions(q: Array, dq: Array, displacement: Array) -> Array:
+    """Direction of the friction of joints, the state of those with a breakaway displacement, shape (n, N).
+
+    Args:
+        q: positions [rad or m], shape (n, N).
+        dq: velocities [rad/s or m/s], shape (n, N).
+        displacement: breakaway displacements [rad or m], 0 for none, shape (n,).
+    """
+    directions, elastic = np.sign(dq), displacement > 0.0
+    if elastic.any():
+        states = np.ascontiguousarray(directions[elastic].T)
+        slide(np.diff(q[elastic], axis=1, prepend=q[elastic, :1]).T.copy(), displacement[elastic], states)
+        directions[elastic] = states.T
+    return np.asarray(directions)
 
 
 def find_start(stretches: Sequence[LimbMotion], known: ActuatorModel, layout: ParameterLayout) -> ActuatorModel:
@@ -157,7 +192,7 @@ def find_start(stretches: Sequence[LimbMotion], known: ActuatorModel, layout: Pa
     for stretch in sorted(stretches, key=_tracking_error):
         worst[stretch.limb.joint_names] = stretch
     rows = {
-        names: EffortRows.from_motion(one.limb, one.motion, known.delay[one.joints]) for names, one in worst.items()
+        names: EffortRows.from_motion(one.limb, one.motion, known.values[:, one.joints]) for names, one in worst.items()
     }
 
     def start_from(delay: float) -> tuple[float, Array]:
@@ -191,18 +226,18 @@ def _simulate(stretch: LimbMotion, values: Array) -> float:
     squares = []
     for window in stretch.motion.windows(SHORT_WINDOW_S):
         state = InitialState.from_motion(window)
-        positions, _ = stretch.limb.simulate(actuators, window, state.q, state.v, STEP_S)
+        positions, _ = state.simulate(stretch.limb, actuators, window)
         squares.append(np.mean((window.q - positions) ** 2, axis=0))
     return float(np.log(np.maximum(np.mean(squares, axis=0), np.finfo(float).tiny)).sum())
 
 
 def solve_limb(rows: EffortRows, values: Array, estimated: Mask) -> Array:
-    """Values of the joints of a limb with those that are estimated by least squares, shape (12, n).
+    """Values of the joints of a limb with those that are estimated by least squares, shape (14, n).
 
     Args:
         rows: equations.
-        values: known values, shape (12, n).
-        estimated: those that are estimated, shape (12, n).
+        values: known values, shape (14, n).
+        estimated: those that are estimated, shape (14, n).
     """
     return np.stack([_solve_joint(rows, values[:, j], estimated[:, j], j) for j in range(values.shape[1])], axis=1)
 
@@ -213,12 +248,16 @@ def _solve_joint(rows: EffortRows, values: Array, estimated: Mask, j: int) -> Ar
     if np.isinf(values[LIMIT]) and not estimated[LIMIT]:
         return free
     largest = float(np.abs(rows.commanded(j, free)).max())
-    candidates = []
+    candidates, solved = [], dict[bytes, Array]()
     for threshold in [share * largest for share in THRESHOLDS] if estimated[LIMIT] else [float(values[LIMIT])]:
         found, level = free, threshold
         for _ in range(PASSES):
             commanded = rows.commanded(j, found)
-            found = _solve_linear(rows, values, estimated, j, np.sign(commanded) * (np.abs(commanded) > level))
+            limited = np.sign(commanded) * (np.abs(commanded) > level)
+            times = limited.astype(np.int8).tobytes()
+            if times not in solved:  # thresholds lead to the same times at the limit
+                solved[times] = _solve_linear(rows, values, estimated, j, limited)
+            found = solved[times]
             level = found[LIMIT]
         candidates.append(found)
     shares = [_compute_share(rows, one, j) for one in candidates]
@@ -228,7 +267,7 @@ def _solve_joint(rows: EffortRows, values: Array, estimated: Mask, j: int) -> Ar
 
 
 def _solve_linear(rows: EffortRows, values: Array, estimated: Mask, j: int, limited: Array) -> Array:
-    """Values of a joint by least squares, shape (12,), given when its drive is at its limit: -1 or 1, else 0."""
+    """Values of a joint by least squares, shape (14,), given when its drive is at its limit: -1 or 1, else 0."""
     inside = limited == 0.0
     drive = rows.smooth(np.stack([(rows.q[j] - rows.reference[j]) * inside, rows.dq[j] * inside, -limited]))
     columns = np.concatenate([rows.columns[:, j], drive])
@@ -253,5 +292,5 @@ def _solve_linear(rows: EffortRows, values: Array, estimated: Mask, j: int, limi
 def _compute_share(rows: EffortRows, values: Array, j: int) -> float:
     """Square errors of the effort of a joint, as a share of the effort: a limit near zero leaves hardly any of both."""
     effort = rows.drive_effort(j, values)
-    error = effort - rows.links[j] - values[list(MECHANICAL)] @ rows.columns[:, j]
+    error = effort - rows.links[j] - values[list(TERMS)] @ rows.columns[:, j]
     return float(np.sum(error**2) / np.sum(effort**2)) if effort.any() else np.inf

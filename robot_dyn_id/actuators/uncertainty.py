@@ -17,10 +17,10 @@ class ActuatorUncertainty:
     """Uncertainty of the actuators of n joints, of which p parameters were estimated.
 
     Attributes:
-        index: number of the parameter that each value is, -1 for values that are known, shape (12, n), rows in the
+        index: number of the parameter that each value is, -1 for values that are known, shape (14, n), rows in the
             order of `KINDS`; values with the same number are equal.
-        low, high: 95 % intervals, shape (12, n); known values have none (NaN).
-        between: standard deviation of the values of single recordings, shape (12, n); NaN with fewer than three.
+        low, high: 95 % intervals, shape (14, n); known values have none (NaN).
+        between: standard deviation of the values of single recordings, shape (14, n); NaN with fewer than three.
         correlation: correlation of the parameters under white noise of the positions, shape (p, p).
     """
 
@@ -42,5 +42,5 @@ class ActuatorUncertainty:
 
     @property
     def estimated(self) -> Mask:
-        """Values that were estimated, shape (12, n)."""
+        """Values that were estimated, shape (14, n)."""
         return np.asarray(self.index >= 0)

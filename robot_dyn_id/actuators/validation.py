@@ -14,6 +14,7 @@ from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import LONGEST_STEP_S, Limb, split_into_limbs
 from robot_dyn_id.actuators.start import EffortRows
 from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.kernels.actuators import DELAY
 from robot_dyn_id.model.robot import RobotModel
 
 HORIZONS_S = (1.0, 5.0, np.inf)
@@ -77,7 +78,7 @@ def validate(model: RobotModel, actuators: ActuatorModel, motions: Sequence[Comm
         for horizon in HORIZONS_S
     }
     values = actuators.values
-    values[:5] = 0.0
+    values[: DELAY + 1] = 0.0
     rigid = ActuatorModel.from_values(actuators.joint_names, values)
     tracking = _mean([(motion.q - motion.reference) ** 2 for motion in motions])
     missed, commanded = _compare_efforts(limbs, actuators, motions)
@@ -112,7 +113,7 @@ def simulate(
         columns = [motion.joint_names.index(name) for name in limb.joint_names]
         part, own = motion.joints(limb.joint_names), actuators.select(limb.joint_names)
         initial = InitialState.from_simulation(limb, own, part)
-        simulated[:, columns], rollout = limb.simulate(own, part, initial.q, initial.v, longest)
+        simulated[:, columns], rollout = initial.simulate(limb, own, part, longest)
         stopped[:, columns] = rollout.stopped
     return simulated, stopped
 
@@ -154,7 +155,7 @@ def find_free_rows(stretch: LimbMotion, actuators: ActuatorModel) -> tuple[Effor
         InputError: the simulation, which finds what is at a stop, diverges.
     """
     motion = stretch.motion.within(actuators.lower_reference, actuators.upper_reference)
-    rows = EffortRows.from_motion(stretch.limb, motion, actuators.delay)
+    rows = EffortRows.from_motion(stretch.limb, motion, actuators.values)
     given, _ = rows.effort(actuators)
     if not np.isfinite([actuators.lower_stop, actuators.upper_stop]).any():
         return rows, given, np.ones(given.shape, dtype=bool)

@@ -13,8 +13,10 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import find_violation
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.mjcf import make_bodies
+from robot_dyn_id.export.model import PRESLIDING_NOT_EXPORTED, TERM_NOT_EXPORTED
 from robot_dyn_id.export.sdf import SdfWorld
 from robot_dyn_id.export.urdf import format_numbers, make_urdf_with_friction
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.kernels.actuators import LIMIT, LOWER_STOP, OFFSET, UPPER_STOP
 from robot_dyn_id.model.robot import RobotModel
 
@@ -49,6 +51,9 @@ SDF_COMMENT = (
     "identified end stops are in actuators.yaml, and the controller of Gazebo damps the derivative of the error "
     "instead of the velocity "
 )
+
+REMEDY = "use actuators.yaml, with the node `simulator` or `CommandedSimulation`"
+"""Advice where a model of another simulator lacks something."""
 
 CONTROLLER = {
     "filename": "gz-sim-joint-position-controller-system",
@@ -111,6 +116,25 @@ def make_position_mjcf(model: RobotModel, actuators: ActuatorModel) -> str:
             drive.set("nsample", str(steps + 2))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def report_left_out(actuators: ActuatorModel) -> tuple[Finding, ...]:
+    """Findings about friction that none of these models has, and `actuators.yaml` has."""
+    found = []
+    loaded, elastic = (
+        tuple(name for name, value in zip(actuators.joint_names, values.tolist(), strict=True) if value)
+        for values in (actuators.load_coulomb, actuators.breakaway_displacement)
+    )
+    if loaded:
+        message = (
+            f"models of other simulators cannot store load_coulomb of {', '.join(loaded)}: they have the Coulomb "
+            "friction of the mean load of the recordings"
+        )
+        found.append(TERM_NOT_EXPORTED.found(message, loaded, action=REMEDY))
+    if elastic:
+        message = f"presliding friction of {', '.join(elastic)} is written as Coulomb friction for other simulators"
+        found.append(PRESLIDING_NOT_EXPORTED.found(message, elastic, action=REMEDY))
+    return tuple(found)
 
 
 def _format_range(ends: Array) -> str:

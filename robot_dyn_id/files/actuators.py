@@ -17,7 +17,7 @@ from robot_dyn_id.actuators.actuator_set import (
     ActuatorJudgment,
     ActuatorSet,
 )
-from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
+from robot_dyn_id.actuators.model import ABSENT, ActuatorModel
 from robot_dyn_id.actuators.uncertainty import ActuatorUncertainty
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.link_body import SYMBOLS
@@ -35,7 +35,9 @@ USE = "simulation_under_position_commands"
 COMMENT = """\
 # Actuators of a robot under position commands, in SI units:
 #   effort = saturation(kp (reference(t - delay) - q) - kd dq), each reference held until the next
-#   effort = torque of the links + armature ddq + viscous dq + coulomb sign(dq) + offset
+#   effort = torque of the links + armature ddq + viscous dq + (coulomb + load_coulomb |load|) s + offset
+# load: torque of the links without acceleration; s: sign(dq), or with a breakaway displacement the state of a Dahl
+# element, ds = (dq / breakaway_displacement) (1 - s sign(dq)) dt. Both are missing where joints have no such friction.
 # interval: 95 %; between: standard deviation of the values of single recordings. Values without interval were given.
 # parameter: row of the correlation of the estimates; values with the same number are equal.
 # Joints are stopped at lower_stop and upper_stop; beyond lower_reference and upper_reference drives follow these.
@@ -61,7 +63,7 @@ def summarize_actuators(actuators: ActuatorModel, uncertainty: ActuatorUncertain
         entry: dict[str, Any] = {"name": name}
         for kind, key in enumerate(KINDS):
             value = float(actuators.values[kind, number])
-            if not np.isfinite(value):
+            if value == ABSENT.get(key) and not uncertainty.estimated[kind, number]:
                 continue
             entry[key] = {"value": value}
             if uncertainty.estimated[kind, number]:
@@ -165,8 +167,8 @@ def _read_joints(joints: Sequence[dict[str, Any]], correlation: Array) -> tuple[
         names.append(joint["name"])
         for kind, key in enumerate(KINDS):
             place, at = f"joints[{number}].{key}", (kind, number)
-            if key in NEVER_REACHED and key not in joint:
-                values[at] = NEVER_REACHED[key]
+            if key in ABSENT and key not in joint:
+                values[at] = ABSENT[key]
                 continue
             if key not in joint:
                 raise InputError(f"{place} is missing")

@@ -11,7 +11,9 @@ no jumps. The inverse dynamics ID of the links is taken in the middle of the
 step, q_m = q + h v / 2, with the extrapolated velocity v_m = (3 v - v_before) / 2. F is the Coulomb friction that the
 velocity at the end of the step leads to (see `kernels.stepping`). A joint that reverses within a step has the friction
 of its old direction up to that time: F is its mean then, s (1 - 2 w) for the new sign s after a share w of the step.
-All of this is of second order in h.
+A joint with a breakaway displacement d has presliding friction instead, a Dahl element (see `kernels.presliding`): F is
+the Coulomb friction times its state after half of the way h u of the step. Coulomb friction is a constant and a share
+of the load of the joint, |ID(q_m, v_m, 0)| (as the term `load_coulomb`). All of this is of second order in h.
 
 The drive does not follow a reference beyond the range of its references: it follows the end of the range. A joint that
 would go beyond a stop in a step is at the stop at its end, at rest (an inelastic impact, or the stop that carries what
@@ -31,17 +33,18 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.kernels.compiled import compiled, compiled_part
 from robot_dyn_id.kernels.dynamics import dynamics_single
-from robot_dyn_id.kernels.stepping import dry_friction
+from robot_dyn_id.kernels.stepping import CONSTANT, DAHL, FADING, SHAPE, dry_friction, slid
 
 KINDS = (
-    *("armature", "viscous", "coulomb", "offset", "delay", "kp", "kd", "limit"),
+    *("armature", "viscous", "coulomb", "load_coulomb", "breakaway_displacement"),
+    *("offset", "delay", "kp", "kd", "limit"),
     *("lower_stop", "upper_stop", "lower_reference", "upper_reference"),
 )
 """Parameters of an actuator; column number n kind + joint is the derivative by one of them."""
 
-ARMATURE, VISCOUS, COULOMB, OFFSET, DELAY, KP, KD, LIMIT = range(8)
+ARMATURE, VISCOUS, COULOMB, LOAD_COULOMB, BREAKAWAY, OFFSET, DELAY, KP, KD, LIMIT = range(10)
 
-LOWER_STOP, UPPER_STOP, LOWER_REFERENCE, UPPER_REFERENCE = range(8, 12)
+LOWER_STOP, UPPER_STOP, LOWER_REFERENCE, UPPER_REFERENCE = range(10, 14)
 
 BREAKDOWN = 1e6
 """Speed at which a simulation has diverged [rad/s or m/s]."""
@@ -54,7 +57,7 @@ class Actuators(NamedTuple):
     """Parameters of the actuators of n joints.
 
     Attributes:
-        values: rows in the order of `KINDS`, shape (12, n); limits, stops and ends of references may be infinite.
+        values: rows in the order of `KINDS`, shape (14, n); limits, stops and ends of references may be infinite.
     """
 
     values: Array
@@ -83,6 +86,8 @@ class Steps(NamedTuple):
         mean, by_delay: reference of the step, and its derivative by the delay, shape (S, n).
         below, above: shares of the reference of the step that are ends of its range, the lower and the upper one, shape
             (S, n).
+        load: torque of the links without acceleration, shape (S, n).
+        slip: states of the Dahl elements at the start, 0 for joints without one, shape (S, n).
         mass: packed lower triangle of the mass matrix of the links, shape (S, n (n + 1) / 2).
         limited: -1 or 1 at a limit of the effort, else 0, shape (S, n).
         stopped: -1 or 1 at the lower or the upper stop, else 0, shape (S, n).
@@ -100,6 +105,8 @@ class Steps(NamedTuple):
     by_delay: Array
     below: Array
     above: Array
+    load: Array
+    slip: Array
     mass: Array
     limited: Array
     stopped: Array
@@ -144,7 +151,7 @@ def _average(commands, j, lower, upper, first, step, place):  # type: ignore[no-
 
 @compiled
 def roll_out(  # type: ignore[no-untyped-def]
-    tree, parameters, actuators, commands, count, q, v, earlier, positions, steps
+    tree, parameters, actuators, commands, count, q, v, earlier, slip, positions, steps
 ):
     """Simulate the motion from the first sample to the last.
 
@@ -152,6 +159,7 @@ def roll_out(  # type: ignore[no-untyped-def]
     count: number of steps from one sample to the next.
     q, v: initial positions and velocities, shape (n,); not changed.
     earlier: velocities one step before, shape (n,); not changed.
+    slip: states of the Dahl elements, shape (n,), changed in place.
     positions: filled with the positions at the samples, shape (N, n).
     steps: filled, see `Steps`.
 
@@ -166,8 +174,11 @@ def roll_out(  # type: ignore[no-untyped-def]
     before, free, dry = earlier.copy(), np.empty(n), np.zeros(n)
     matrix, factor, inverse = np.empty((n, n)), np.zeros((n, n)), np.empty((n, n))
     viscous, starts, laws = np.zeros((n, 2)), np.arange(n + 1), np.zeros((n, 6))
-    laws[:, 5] = np.inf
-    knee, slip, coulomb = np.full(n, np.inf), np.zeros(n), values[COULOMB].copy()
+    laws[:, FADING] = np.inf
+    for j in range(n):
+        if values[BREAKAWAY, j] > 0.0:
+            laws[j, SHAPE], laws[j, CONSTANT] = DAHL, values[BREAKAWAY, j]
+    knee, coulomb, response, unhindered = np.full(n, np.inf), np.empty(n), np.empty((n, n)), np.empty(n)
     push, stopped = np.empty(n), np.zeros(n)
     places = np.zeros(n, dtype=np.int64)
     k = 0
@@ -199,7 +210,8 @@ def roll_out(  # type: ignore[no-untyped-def]
                 inertia = mass[j * (j + 1) // 2 + j, 0] + values[ARMATURE, j]
                 matrix[j, j] = inertia + 0.5 * step * (kd + drag) + 0.25 * step * step * kp
                 push[j] = step * (effort - torque[j, 0] - values[OFFSET, j] - 0.5 * drag * v[j])
-                coulomb[j], stopped[j] = values[COULOMB, j], 0.0
+                coulomb[j], stopped[j] = _strength(values, j, torque[j, 0]), 0.0
+                steps.load[k, j], steps.slip[k, j] = torque[j, 0], slip[j]
                 steps.q[k, j], steps.v[k, j] = q[j], v[j]
                 steps.middle[k, j], steps.speed[k, j] = middle[j, 0], speed[j, 0]
                 steps.mean[k, j], steps.by_delay[k, j], steps.limited[k, j] = mean, by_delay, limited
@@ -215,8 +227,13 @@ def roll_out(  # type: ignore[no-untyped-def]
                     free[j] = push[j]
                 _invert(matrix, factor, inverse)
                 _multiply(inverse, free)
-                dry_friction(step, free, inverse, viscous, starts, laws, coulomb, knee, slip, dry)
-                _set_velocities(k, step, v, free, inverse, coulomb, dry, stopped, steps)
+                for j in range(n):  # Dahl elements follow the mean velocity, signs that at the end
+                    elastic = values[BREAKAWAY, j] > 0.0
+                    unhindered[j] = 0.5 * (v[j] + free[j]) if elastic else free[j]
+                    for i in range(n):
+                        response[j, i] = inverse[j, i] if elastic else 2.0 * inverse[j, i]
+                dry_friction(0.5 * step, unhindered, response, viscous, starts, laws, coulomb, knee, slip, dry)
+                _set_velocities(k, step, v, free, inverse, values, coulomb, dry, stopped, steps)
                 if not _stop(k, step, q, v, values, stopped, steps):
                     break
                 for j in range(n):
@@ -233,6 +250,8 @@ def roll_out(  # type: ignore[no-untyped-def]
             for j in range(n):
                 before[j] = v[j] if stopped[j] == 0.0 else 0.0
                 steps.stopped[k, j] = stopped[j]
+                if values[BREAKAWAY, j] > 0.0:
+                    slip[j] = slid(slip[j], _move(k, j, step, values, steps), values[BREAKAWAY, j])
                 if stopped[j] == 0.0:
                     q[j] += _advance(k, j, step, v[j], steps)
                 else:
@@ -243,20 +262,27 @@ def roll_out(  # type: ignore[no-untyped-def]
 
 
 @compiled_part
-def _set_velocities(k, step, v, free, inverse, coulomb, dry, stopped, steps):  # type: ignore[no-untyped-def]
-    """Velocities at the end of a step, and which joints slide, stick, or reverse in it."""
+def _strength(values, j, load):  # type: ignore[no-untyped-def]
+    """Coulomb friction of a joint under a load."""
+    return values[COULOMB, j] + values[LOAD_COULOMB, j] * abs(load)
+
+
+@compiled_part
+def _set_velocities(k, step, v, free, inverse, values, coulomb, dry, stopped, steps):  # type: ignore[no-untyped-def]
+    """Velocities at the end of a step, and which joints slide, stick, or reverse in it; Dahl elements only slide."""
     n = len(v)
     for j in range(n):
         end = free[j]
         for i in range(n):
             end -= step * inverse[j, i] * dry[i]
         sign = 1.0 if end >= 0.0 else -1.0
-        sticks = stopped[j] != 0.0 or abs(dry[j]) < (1.0 - STICK_TOLERANCE) * coulomb[j]
+        elastic = values[BREAKAWAY, j] > 0.0
+        sticks = stopped[j] != 0.0 or (not elastic and abs(dry[j]) < (1.0 - STICK_TOLERANCE) * coulomb[j])
         steps.sliding[k, j] = 0.0 if sticks else sign
         steps.end[k, j] = end
         steps.response[k, j] = inverse[j, j]
         steps.reversal[k, j] = 0.0
-        if not sticks and v[j] * end < 0.0:
+        if not sticks and not elastic and v[j] * end < 0.0:
             steps.reversal[k, j] = -v[j] / (end - v[j] + 2.0 * sign * coulomb[j] * step * inverse[j, j])
     for j in range(n):
         for i in range(n):
@@ -272,6 +298,15 @@ def _advance(k, j, step, v, steps):  # type: ignore[no-untyped-def]
     turns, share = steps.reversal[k, j] > 0.0, steps.reversal[k, j]
     first, last = (share, 1.0 - share) if turns else (1.0, 1.0)
     return 0.5 * step * (first * v + last * steps.end[k, j])
+
+
+@compiled_part
+def _move(k, j, step, values, steps):  # type: ignore[no-untyped-def]
+    """Way of a joint in a step that may end at a stop."""
+    side = steps.stopped[k, j]
+    if side == 0.0:
+        return _advance(k, j, step, steps.v[k, j], steps)
+    return values[UPPER_STOP if side > 0.0 else LOWER_STOP, j] - steps.q[k, j]
 
 
 @compiled_part
@@ -329,26 +364,32 @@ def _multiply(matrix, vector):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def differentiate(actuators, commands, count, steps, by_q, by_v, columns, slopes):  # type: ignore[no-untyped-def]
+def differentiate(  # type: ignore[no-untyped-def]
+    actuators, commands, count, steps, by_q, by_v, load_by_q, columns, slopes
+):
     """Derivatives of the simulated positions.
 
     actuators, commands, count, steps: those of `roll_out`, which has filled `steps`.
     by_q, by_v: derivatives of ID at (middle, speed, a) by positions and velocities, shape (S, n, n); rows are torques.
+    load_by_q: derivatives of ID at (middle, speed, 0) by positions, shape (S, n, n), or (0, n, n) where no friction
+        depends on the load.
     columns: numbers of the p parameters, n kind + joint.
     slopes: filled with the derivatives of the positions by the parameters, then by the initial positions, then by the
-        initial velocities, shape (N, n, p + 2 n).
+        initial velocities, and then, where it has place for them, by the initial states of the Dahl elements, shape
+        (N, n, p + 2 n) or (N, n, p + 3 n).
     """
     values, samples = actuators.values, len(commands.t)
-    n, p = steps.q.shape[1], len(columns)
-    width = p + 2 * n
-    q, v, before = np.zeros((n, width)), np.zeros((n, width)), np.zeros((n, width))
+    n, p, width = steps.q.shape[1], len(columns), slopes.shape[2]
+    q, v, before, slip = np.zeros((n, width)), np.zeros((n, width)), np.zeros((n, width)), np.zeros((n, width))
     right, next_v, speed = np.empty((n, width)), np.empty((n, width)), np.empty((n, width))
     middle = np.empty((n, width))
     matrix, factor = np.empty((n, n)), np.zeros((n, n))
-    turning, along = np.zeros((n, width)), np.zeros(n)
+    turning, along, grown = np.zeros((n, width)), np.zeros(n), np.zeros((n, width))
     for j in range(n):
         q[j, p + j] = 1.0
         v[j, p + n + j] = before[j, p + n + j] = 1.0
+        if width > p + 2 * n:
+            slip[j, p + 2 * n + j] = 1.0
     k = 0
     for sample in range(samples):
         for j in range(n):
@@ -381,10 +422,24 @@ def differentiate(actuators, commands, count, steps, by_q, by_v, columns, slopes
                 kind, j = columns[c] // n, columns[c] % n
                 right[j, c] += step * _push(kind, j, k, step, values, steps)
             for j in range(n):
+                if values[LOAD_COULOMB, j] > 0.0:
+                    _grow(j, k, values, steps, load_by_q, by_v, middle, speed, grown)
+                    share = step * _share(j, k, step, values, steps)
+                    for c in range(width):
+                        right[j, c] -= share * grown[j, c]
+                if values[BREAKAWAY, j] > 0.0:
+                    half, distance = 0.5 * _move(k, j, step, values, steps), values[BREAKAWAY, j]
+                    friction = step * _strength(values, j, steps.load[k, j])
+                    left = math.exp(-abs(half) / distance)
+                    slope = 0.25 * step * _stiffness(steps.slip[k, j], half, distance)
+                    matrix[j, j] += friction * slope
+                    for c in range(width):
+                        right[j, c] -= friction * (left * slip[j, c] + slope * v[j, c])
+            for j in range(n):
                 along[j] = 0.0
                 if steps.reversal[k, j] > 0.0:
-                    along[j] = _turn(j, k, step, values, steps, columns, v, turning)
-                    friction = 2.0 * step * steps.sliding[k, j] * values[COULOMB, j]
+                    along[j] = _turn(j, k, step, values, steps, columns, v, grown, turning)
+                    friction = 2.0 * step * steps.sliding[k, j] * _strength(values, j, steps.load[k, j])
                     matrix[j, j] -= friction * along[j]
                     for c in range(width):
                         right[j, c] += friction * turning[j, c]
@@ -415,6 +470,8 @@ def differentiate(actuators, commands, count, steps, by_q, by_v, columns, slopes
                 turns, share = steps.reversal[k, j] > 0.0, steps.reversal[k, j]
                 first, last = (share, 1.0 - share) if turns else (1.0, 1.0)
                 moved = steps.v[k, j] - steps.end[k, j] if turns else 0.0
+                if values[BREAKAWAY, j] > 0.0:
+                    _slide(j, k, step, values, steps, columns, q, v, next_v, slip)
                 if steps.stopped[k, j] != 0.0:
                     stop = n * (UPPER_STOP if steps.stopped[k, j] > 0.0 else LOWER_STOP) + j
                     for c in range(width):
@@ -431,14 +488,63 @@ def differentiate(actuators, commands, count, steps, by_q, by_v, columns, slopes
 
 
 @compiled_part
-def _turn(j, k, step, values, steps, columns, v, turning):  # type: ignore[no-untyped-def]
+def _stiffness(slip, along, distance):  # type: ignore[no-untyped-def]
+    """Derivative of the state of a Dahl element after a displacement by this displacement."""
+    return (1.0 - np.sign(along) * slid(slip, along, distance)) / distance
+
+
+@compiled_part
+def _lag(slip, along, distance):  # type: ignore[no-untyped-def]
+    """Derivative of the state of a Dahl element after a displacement by its breakaway displacement."""
+    return -along * _stiffness(slip, along, distance) / distance
+
+
+@compiled_part
+def _share(j, k, step, values, steps):  # type: ignore[no-untyped-def]
+    """Mean friction of a joint in a step, as a share of its Coulomb friction, with the sign of its direction."""
+    if values[BREAKAWAY, j] > 0.0:
+        return slid(steps.slip[k, j], 0.5 * _move(k, j, step, values, steps), values[BREAKAWAY, j])
+    return steps.sliding[k, j] * (1.0 - 2.0 * steps.reversal[k, j])
+
+
+@compiled_part
+def _grow(j, k, values, steps, load_by_q, by_v, middle, speed, grown):  # type: ignore[no-untyped-def]
+    """Fill a row of `grown` with the derivatives of the Coulomb friction by the state, which the load depends on."""
+    share = values[LOAD_COULOMB, j] * np.sign(steps.load[k, j])
+    for c in range(grown.shape[1]):
+        grown[j, c] = 0.0
+    for i in range(len(middle)):
+        slope_q, slope_v = share * load_by_q[k, j, i], share * by_v[k, j, i]
+        for c in range(grown.shape[1]):
+            grown[j, c] += slope_q * middle[i, c] + slope_v * speed[i, c]
+
+
+@compiled_part
+def _slide(j, k, step, values, steps, columns, q, v, next_v, slip):  # type: ignore[no-untyped-def]
+    """Replace the derivatives of the state of a Dahl element by those after a step."""
+    n, distance, way = len(q), values[BREAKAWAY, j], _move(k, j, step, values, steps)
+    left, slope = math.exp(-abs(way) / distance), _stiffness(steps.slip[k, j], way, distance)
+    side = steps.stopped[k, j]
+    for c in range(slip.shape[1]):
+        along = 0.5 * step * (v[j, c] + next_v[j, c]) if side == 0.0 else -q[j, c]
+        slip[j, c] = left * slip[j, c] + slope * along
+    for c in range(len(columns)):
+        if columns[c] == n * BREAKAWAY + j:
+            slip[j, c] += _lag(steps.slip[k, j], way, distance)
+        elif side != 0.0 and columns[c] == n * (UPPER_STOP if side > 0.0 else LOWER_STOP) + j:
+            slip[j, c] += slope
+
+
+@compiled_part
+def _turn(j, k, step, values, steps, columns, v, grown, turning):  # type: ignore[no-untyped-def]
     """Derivative of the time of a reversal, as a share of the step.
 
     Fills a row of `turning` with its derivative at a given velocity at the end, and returns that by this velocity, from
     w (v' - v) + 2 s h R F w (1 - w) = -v.
     """
     n, share, sign = steps.q.shape[1], steps.reversal[k, j], steps.sliding[k, j]
-    response, friction, free = steps.response[k, j], values[COULOMB, j], steps.limited[k, j] == 0.0
+    response, free, load = steps.response[k, j], steps.limited[k, j] == 0.0, steps.load[k, j]
+    friction = _strength(values, j, load)
     slope = steps.end[k, j] - steps.v[k, j] + 2.0 * sign * friction * step * response * (1.0 - 2.0 * share)
     for c in range(turning.shape[1]):
         turning[j, c] = -(1.0 - share) * v[j, c] / slope
@@ -449,6 +555,8 @@ def _turn(j, k, step, values, steps, columns, v, turning):  # type: ignore[no-un
         change = 0.0
         if kind == COULOMB:
             change = response
+        elif kind == LOAD_COULOMB:
+            change = response * abs(load)
         elif kind == ARMATURE:
             change = -friction * response * response
         elif kind == VISCOUS or (kind == KD and free):
@@ -456,6 +564,9 @@ def _turn(j, k, step, values, steps, columns, v, turning):  # type: ignore[no-un
         elif kind == KP and free:
             change = -0.25 * step * step * friction * response * response
         turning[j, c] -= 2.0 * sign * step * share * (1.0 - share) * change / slope
+    if values[LOAD_COULOMB, j] > 0.0:
+        for c in range(turning.shape[1]):
+            turning[j, c] -= 2.0 * sign * step * share * (1.0 - share) * response * grown[j, c] / slope
     return -share / slope
 
 
@@ -469,7 +580,15 @@ def _push(kind, j, k, step, values, steps):  # type: ignore[no-untyped-def]
     if kind == VISCOUS:
         return -mean_speed
     if kind == COULOMB:
-        return -steps.sliding[k, j] * (1.0 - 2.0 * steps.reversal[k, j])
+        return -_share(j, k, step, values, steps)
+    if kind == LOAD_COULOMB:
+        return -_share(j, k, step, values, steps) * abs(steps.load[k, j])
+    if kind == BREAKAWAY:
+        distance = values[BREAKAWAY, j]
+        if distance == 0.0:
+            return 0.0
+        half, friction = 0.5 * _move(k, j, step, values, steps), _strength(values, j, steps.load[k, j])
+        return -friction * _lag(steps.slip[k, j], half, distance)
     if kind == OFFSET:
         return -1.0
     if kind == LIMIT:

@@ -182,7 +182,7 @@ def _combine(weights, matrix, out):  # type: ignore[no-untyped-def]
 
 
 @compiled_part
-def _slid(z, along, constant):  # type: ignore[no-untyped-def]
+def slid(z, along, constant):  # type: ignore[no-untyped-def]
     """State of a Dahl element after a displacement."""
     toward = np.sign(along)
     return toward - (toward - z) * math.exp(-abs(along) / constant)
@@ -202,7 +202,7 @@ def slide(robot, moved, slip):  # type: ignore[no-untyped-def]
             along += weights[i, j] * moved[j]
         for k in range(starts[i], starts[i + 1]):
             if laws[k, SHAPE] == DAHL:
-                slip[k] = _slid(slip[k], along, laws[k, CONSTANT])
+                slip[k] = slid(slip[k], along, laws[k, CONSTANT])
 
 
 @compiled_part
@@ -728,7 +728,7 @@ def advance_lanes(robots, effort, step, count, state, least):  # type: ignore[no
                 for k in range(starts[i], starts[i + 1]):
                     if laws[k, SHAPE] == DAHL:
                         for a in range(lanes):
-                            slip[k, a] = _slid(slip[k, a], start[i, a], laws[k, CONSTANT])
+                            slip[k, a] = slid(slip[k, a], start[i, a], laws[k, CONSTANT])
 
 
 @compiled

@@ -15,14 +15,20 @@ from robot_dyn_id.actuators.actuator_set import ActuatorJudgment, ActuatorSet
 from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives, identify
 from robot_dyn_id.actuators.judgment import USE as SIMULATION
 from robot_dyn_id.actuators.judgment import judge
-from robot_dyn_id.actuators.model import SIGNED, ActuatorModel
+from robot_dyn_id.actuators.model import ABSENT, SIGNED, ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion, read_motions
 from robot_dyn_id.actuators.validation import RolloutErrors, validate
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError, make_storable, suggest_known
-from robot_dyn_id.export.actuators import make_friction_urdf, make_isaac_lab, make_position_mjcf, make_position_sdf
+from robot_dyn_id.export.actuators import (
+    make_friction_urdf,
+    make_isaac_lab,
+    make_position_mjcf,
+    make_position_sdf,
+    report_left_out,
+)
 from robot_dyn_id.files.actuators import USE, summarize_actuators, summarize_links, write_actuators
 from robot_dyn_id.findings import Finding, summarize_findings
 from robot_dyn_id.identification.validation.verdict import Verdict
@@ -53,6 +59,8 @@ UNITS = {
     "armature": ("kg m^2", "kg"),
     "viscous": ("N m s/rad", "N s/m"),
     "coulomb": ("N m", "N"),
+    "load_coulomb": ("1", "1"),
+    "breakaway_displacement": ("rad", "m"),
     "offset": ("N m", "N"),
     "delay": ("s", "s"),
     "kp": ("N m/rad", "N/m"),
@@ -100,6 +108,8 @@ class ActuatorResult:
         estimate: actuators with their intervals.
         held_out: errors of simulations of other recordings; None without any.
         bandwidth: frequency at which each joint follows its reference with -3 dB [Hz], shape (n,).
+        load: mean weight of the links on each joint in the recordings, which is the load of friction in models of
+            simulators whose friction has none [N m or N], shape (n,).
         findings: findings about recordings and actuators.
         sources: recordings that the actuators were identified from.
         validated: recordings that were simulated.
@@ -109,6 +119,7 @@ class ActuatorResult:
     estimate: ActuatorEstimate
     held_out: RolloutErrors | None
     bandwidth: Array
+    load: Array
     findings: tuple[Finding, ...]
     sources: tuple[str, ...]
     validated: tuple[str, ...]
@@ -151,11 +162,12 @@ class ActuatorResult:
         folder = make_output_folder(folder)
         summary = self.summarize()
         write_actuators(folder / FILE, self.actuator_set, **self._summarize_origin())
-        write_atomically(folder / MJCF_FILE, make_position_mjcf(self.model, self.actuators))
-        write_atomically(folder / ISAAC_LAB_FILE, make_isaac_lab(self.actuators))
-        urdf = make_friction_urdf(self.model, self.actuators, links=self.estimate.links.gain > 0.0)
+        actuators = self.actuators.at_load(self.load)
+        write_atomically(folder / MJCF_FILE, make_position_mjcf(self.model, actuators))
+        write_atomically(folder / ISAAC_LAB_FILE, make_isaac_lab(actuators))
+        urdf = make_friction_urdf(self.model, actuators, links=self.estimate.links.gain > 0.0)
         write_atomically(folder / URDF_FILE, urdf)
-        write_atomically(folder / SDF_FILE, make_position_sdf(self.model, self.actuators))
+        write_atomically(folder / SDF_FILE, make_position_sdf(self.model, actuators))
         files = dict(zip(("file", "mjcf_file", "isaac_lab_file", "urdf_file", "sdf_file"), FILES, strict=True))
         return {**summary, **{key: str(folder / name) for key, name in files.items()}}
 
@@ -185,6 +197,10 @@ class ActuatorResult:
             "shared": [
                 {"parameter": test.kind, "joints": list(test.joints), "shared": test.agreed}
                 for test in self.estimate.shared
+            ],
+            "friction": [
+                {"parameter": test.kind, "joints": list(test.joints), "gain": test.gain}
+                for test in self.estimate.friction
             ],
             "recordings": list(self.sources),
             "software_version": __version__,
@@ -229,7 +245,8 @@ def _name_horizon(horizon: float) -> str:
 def _format_values(result: ActuatorResult) -> list[str]:
     """A line per joint: each value with half the width of its 95 % interval."""
     estimate = result.estimate
-    kinds = [kind for kind in range(len(KINDS)) if np.isfinite(estimate.actuators.values[kind]).any()]
+    values, estimated = estimate.actuators.values, estimate.uncertainty.estimated
+    kinds = [kind for kind, key in enumerate(KINDS) if np.any(estimated[kind] | (values[kind] != ABSENT.get(key)))]
     width = max(len(name) for name in (*result.model.joint_names, "joint"))
     lines = ["  ".join([f"{'joint':<{width}}", *(f"{KINDS[kind]:>17}" for kind in kinds)])]
     slides = sorted(set(result.model.slides.tolist()))
@@ -339,11 +356,13 @@ def identify_actuators(
         estimate,
         errors,
         compute_bandwidth(estimate.links.robot, estimate.actuators, motions),
+        compute_load(estimate.links.robot, motions),
         (
             *report_recordings([*training, *others], joints),
             *report_fixed(model, [*training, *others]),
             *report_unrecorded(model, robot.held),
             *judge(estimate, known, errors, model.limits),
+            *report_left_out(estimate.actuators),
         ),
         tuple(one.source for one in training),
         tuple(one.source for one in others),
@@ -427,3 +446,10 @@ def compute_bandwidth(model: RobotModel, actuators: ActuatorModel, motions: Sequ
     half = kp / inertia - 0.5 * (damping / inertia) ** 2
     square = half + np.sqrt(half**2 + (kp / inertia) ** 2)
     return np.asarray(np.sqrt(square) / (2.0 * np.pi))
+
+
+def compute_load(model: RobotModel, motions: Sequence[CommandedMotion]) -> Array:
+    """Mean absolute weight of the links on each joint in motions [N m or N], shape (n,)."""
+    q = np.concatenate([motion.q for motion in motions])
+    weight = Dynamics.from_model(model).inverse_dynamics(q, np.zeros_like(q), np.zeros_like(q))
+    return np.asarray(np.abs(weight).mean(axis=0))

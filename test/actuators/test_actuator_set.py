@@ -21,7 +21,7 @@ from robot_dyn_id.actuators.draws import draw_actuators
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.actuators import read_actuators, write_actuators
-from robot_dyn_id.kernels.actuators import ARMATURE, DELAY, LIMIT
+from robot_dyn_id.kernels.actuators import ARMATURE, DELAY, KINDS, LIMIT
 
 PLAIN = make_actuator_set()
 
@@ -78,10 +78,13 @@ WRONG = {
         "numbers a value that is not known",
     ),
     "no correlation": (changed(uncertainty={"correlation": np.zeros(0)}), "correlation has shape"),
-    "an interval that is too wide": (changed(uncertainty={"high": np.full((12, 3), 1e300)}), r"1e\+300 is above"),
+    "an interval that is too wide": (
+        changed(uncertainty={"high": np.full((len(KINDS), 3), 1e300)}),
+        r"1e\+300 is above",
+    ),
     "another number of joints": (changed(uncertainty={"low": np.zeros((12, 2))}), "low has shape"),
     "a correlation that is not finite": (changed(uncertainty={"correlation": np.full((7, 7), np.inf)}), "holds inf"),
-    "a negative deviation": (changed(uncertainty={"between": np.full((12, 3), -1.0)}), "expected 0 or more"),
+    "a negative deviation": (changed(uncertainty={"between": np.full((len(KINDS), 3), -1.0)}), "expected 0 or more"),
     "an unknown verdict": (changed(judgment={"verdict": "fine"}), "expected one of good, suspect, bad"),
     "an unknown answer": (changed(judgment={"fit_for_simulation": "maybe"}), "expected one of yes, limited, no"),
     "no gravity": (changed(robot={"gravity": np.zeros(0)}), "gravity has shape"),

@@ -33,7 +33,12 @@ def rough():
     )
 
 
-@pytest.mark.parametrize("actuators", [TRUTH, rough()], ids=["free", "rough"])
+def dry(actuators):
+    """The same with presliding friction and friction that depends on the load."""
+    return replace(actuators, load_coulomb=np.full(3, 0.05), breakaway_displacement=np.array([0.01, 0.0, 0.003]))
+
+
+@pytest.mark.parametrize("actuators", [TRUTH, rough(), dry(rough())], ids=["free", "rough", "presliding"])
 def test_steps_are_those_of_the_whole_simulation_to_rounding(actuators):
     motion = record(noise=0.0, duration=3.0, rate=500.0)
     motion = replace(motion, before=(motion.t[:1] - 1.0, motion.q[:1]))

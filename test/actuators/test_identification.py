@@ -126,7 +126,7 @@ def test_a_bound_that_the_data_contradict_does_not_make_a_value_certain():
     assert f"elbow below {estimate.uncertainty.high[VISCOUS, 1]:.2g}" in finding.message
     poor = [one.message for one in judge(estimate, wrong, None) if one.code == "actuator_poorly_determined"]
     assert not any("viscous of elbow" in text for text in poor)
-    table = str(ActuatorResult(MODEL, estimate, None, np.ones(3), (), (), ())).splitlines()
+    table = str(ActuatorResult(MODEL, estimate, None, np.ones(3), np.ones(3), (), (), ())).splitlines()
     (row,) = (line for line in table if line.startswith("elbow"))
     assert f"< {estimate.uncertainty.high[VISCOUS, 1]:.2g}  " in row
 

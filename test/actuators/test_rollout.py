@@ -13,7 +13,7 @@ from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import simulate_commands, split_into_limbs
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.kernels.actuators import COULOMB, DELAY, KINDS, LIMIT
+from robot_dyn_id.kernels.actuators import BREAKAWAY, COULOMB, DELAY, KINDS, LIMIT, LOAD_COULOMB
 from robot_dyn_id.model.robot import RobotModel
 
 LIMB = split_into_limbs(MODEL)[0]
@@ -52,6 +52,16 @@ def ended():
     )
 
 
+def loaded(actuators=TRUTH):
+    """Friction that depends on the load, of two joints."""
+    return replace(actuators, load_coulomb=np.array([0.03, 0.0, 0.1]))
+
+
+def elastic(actuators=TRUTH):
+    """Presliding friction of two joints; the other one has hard Coulomb friction."""
+    return replace(actuators, breakaway_displacement=np.array([0.01, 0.0, 0.003]))
+
+
 def constant_reference(q0, duration=25.0, rate=100.0):
     t = np.arange(0.0, duration, 1.0 / rate)
     reference = np.tile(q0, (len(t), 1))
@@ -69,6 +79,44 @@ def test_a_joint_sticks_while_drive_and_weight_are_below_the_coulomb_friction():
     motion = constant_reference(np.array([0.3, 0.4, -0.2]))
     held = replace(TRUTH, coulomb=np.full(3, 1e3))
     np.testing.assert_array_equal(simulate_commands(MODEL, held, motion), motion.q)
+
+
+def test_a_joint_comes_to_rest_where_drive_and_weight_are_within_the_friction_of_its_load():
+    """Pushed from both sides, it sticks with the whole friction of its load against its motion."""
+    reference, dynamics = np.array([0.3, 0.4, -0.2]), Dynamics.from_model(MODEL)
+    share, none = np.array([0.0, 0.3, 0.0]), np.zeros(3)
+    actuators = replace(TRUTH, kd=20.0 * TRUTH.kd, coulomb=none, load_coulomb=share)
+    for side in (1.0, -1.0):
+        begin = np.tile(reference + side * np.array([0.0, 0.4, 0.0]), (2500, 1))
+        q = simulate_commands(MODEL, actuators, replace(constant_reference(reference), q=begin))[-1]
+        load = dynamics.inverse_dynamics(q, none, none)
+        friction = actuators.kp * (reference - q) - load - actuators.offset
+        np.testing.assert_allclose(friction, -side * share * np.abs(load), atol=0.02 * np.abs(load[1]))
+
+
+def test_a_presliding_joint_deflects_like_a_spring_and_keeps_the_deflection_of_a_load():
+    """z = 1 - exp(-x / d) for a first motion by x, which friction and drive carry together at rest."""
+    distance, none = 0.02, np.zeros(3)
+    actuators = replace(TRUTH, kd=20.0 * TRUTH.kd, breakaway_displacement=np.full(3, distance))
+    begin = np.array([0.3, 0.4, -0.2])
+    motion = replace(constant_reference(begin + np.array([0.0, 0.0, 0.03])), q=np.tile(begin, (2500, 1)))
+    q = simulate_commands(MODEL, actuators, motion)[-1]
+    load = Dynamics.from_model(MODEL).inverse_dynamics(q, none, none) + actuators.offset
+    friction = actuators.kp * (motion.reference[0] - q) - load
+    moved = q - begin
+    assert (np.abs(moved) > 1e-3).any()
+    expected = actuators.coulomb * np.sign(moved) * (1.0 - np.exp(-np.abs(moved) / distance))
+    np.testing.assert_allclose(friction, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("distance", [0.03, 0.003, 0.0003])
+def test_simulations_with_presliding_converge_with_the_second_order_of_the_step(distance):
+    actuators, motion = replace(TRUTH, breakaway_displacement=np.full(3, distance)), record(duration=3.0, noise=0.0)
+    coarse, middle, fine = (LIMB.simulate(actuators, motion, longest=step)[0] for step in (2.5e-3, 1.25e-3, 6.25e-4))
+    errors = [np.sqrt(np.mean((one - other) ** 2)) for one, other in ((coarse, middle), (middle, fine))]
+    assert errors[1] < 0.3 * errors[0]
+    hard = LIMB.simulate(TRUTH, motion, longest=6.25e-4)[0]
+    assert 0.3 * distance < np.abs(fine - hard).max() < 10.0 * distance
 
 
 def test_the_effort_balances_the_equation_of_motion_to_the_second_order_of_the_step():
@@ -122,11 +170,17 @@ def test_references_beyond_their_range_have_the_effect_of_its_ends():
     np.testing.assert_allclose(simulate_commands(MODEL, ranged, motion), expected, rtol=0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("actuators", [TRUTH, limited(), ended()], ids=["free", "limited", "ended"])
+@pytest.mark.parametrize(
+    "actuators",
+    [TRUTH, limited(), ended(), loaded(), elastic(), loaded(elastic(ended()))],
+    ids=["free", "limited", "ended", "loaded", "elastic", "all"],
+)
 def test_derivatives_equal_finite_differences(actuators):
     motion = record(duration=3.0, noise=0.0)
     q0, v0 = motion.q[0], np.array([0.1, -0.2, 0.3])
-    columns = np.flatnonzero(np.isfinite(actuators.values))
+    known = np.isfinite(actuators.values)
+    known[BREAKAWAY] = actuators.breakaway_displacement > 0.0
+    columns = np.flatnonzero(known)
     q, rollout = LIMB.simulate(actuators, motion, q0, v0)
     if np.isfinite(actuators.limit).all():
         assert (rollout.limited > 0.01).all()
@@ -141,18 +195,20 @@ def test_derivatives_equal_finite_differences(actuators):
         scale = np.abs(slopes[:, :, place]).max()
         assert scale > 0.0, KINDS[kind]
         assert np.abs(difference - slopes[:, :, place]).max() < 5e-4 * scale, KINDS[kind]
-    for place in range(6):
-        change = 1e-7 * np.eye(6)[place]
-        difference = (LIMB.simulate(actuators, motion, q0 + change[:3], v0 + change[3:])[0] - q) / 1e-7
-        slope = slopes[:, :, len(columns) + place]
-        assert np.abs(difference - slope).max() < 5e-3 * np.abs(slope).max()  # two joints reverse in one step
+    presliding = actuators.breakaway_displacement.any()
+    assert slopes.shape[2] == len(columns) + (9 if presliding else 6)
+    for place in range(slopes.shape[2] - len(columns)):
+        change = 1e-7 * np.eye(9)[place]
+        moved = LIMB.simulate(actuators, motion, q0 + change[:3], v0 + change[3:6], change[6:])[0]
+        slope = slopes[:, :, len(columns) + place]  # two joints reverse in one step
+        assert np.abs((moved - q) / 1e-7 - slope).max() < max(5e-3 * np.abs(slope).max(), 1e-6)
 
 
 def test_derivatives_without_reversals_equal_finite_differences_to_rounding():
     motion = record(truth=replace(TRUTH, coulomb=np.zeros(3)), duration=3.0, noise=0.0)
     actuators = replace(TRUTH, coulomb=np.zeros(3))
     columns = np.arange(3 * LIMIT)
-    columns = columns[columns // 3 != COULOMB]
+    columns = columns[~np.isin(columns // 3, (COULOMB, LOAD_COULOMB, BREAKAWAY))]
     q, rollout = LIMB.simulate(actuators, motion)
     slopes = rollout.differentiate(columns)
     for place, column in enumerate(columns):

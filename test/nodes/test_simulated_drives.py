@@ -19,7 +19,7 @@ from robot_dyn_id.actuators.draws import draw_actuators
 from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import simulate_commands
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.kernels.actuators import roll_out
+from robot_dyn_id.kernels.actuators import KINDS, roll_out
 from robot_dyn_id.kernels.compiled import COMPILED
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.messages.conversions import make_actuator_set_message
@@ -113,8 +113,8 @@ def test_wrong_actuators_end_the_node_at_the_start(world, files, tmp_path):
     old = tmp_path / "old.yaml"
     old.write_text(files["actuators"].read_text().replace("format_version: 2", "format_version: 1"))
     unfit = save_actuators(tmp_path / "unfit.yaml", judgment=ActuatorJudgment("bad", ("it misses",), "no"))
-    wide = save_actuators(tmp_path / "wide.yaml", uncertainty=replace(UNCERTAIN, high=np.full((12, 3), np.inf)))
-    given = replace(UNCERTAIN, index=np.full((12, 3), -1), correlation=np.zeros((0, 0)))
+    wide = save_actuators(tmp_path / "wide.yaml", uncertainty=replace(UNCERTAIN, high=np.full((len(KINDS), 3), np.inf)))
+    given = replace(UNCERTAIN, index=np.full((len(KINDS), 3), -1), correlation=np.zeros((0, 0)))
     certain = save_actuators(tmp_path / "certain.yaml", uncertainty=given)
     text = files["urdf"].read_text().replace('name="l1"', 'name="l0"').replace('link="l1"', 'link="l0"')
     (tmp_path / "other.urdf").write_text(text)

@@ -11,7 +11,7 @@ from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import simulate_commands
 from robot_dyn_id.actuators.uncertainty import ActuatorUncertainty
 from robot_dyn_id.files.actuators import write_actuators
-from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KINDS
+from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KINDS, LOWER_STOP
 from robot_dyn_id.model.description import hash_description
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.recordings import write_npz
@@ -103,7 +103,7 @@ def make_awkward_actuators():
     """Actuators with held joints, other links, ends, infinite intervals, and numbers without a short text."""
     rng, third = np.random.default_rng(0), 1.0 / 3.0
     values = np.abs(rng.normal(size=(len(KINDS), 2)))
-    values[8:] = [[-np.inf, -third], [np.inf, third], [-np.inf, -0.1], [np.inf, 1e-300]]
+    values[LOWER_STOP:] = [[-np.inf, -third], [np.inf, third], [-np.inf, -0.1], [np.inf, 1e-300]]
     uncertainty = make_uncertainty(ActuatorModel.from_values(("wrist", "shoulder"), values))
     high = uncertainty.high.copy()
     high[ARMATURE, 1] = np.inf
