@@ -172,8 +172,6 @@ ACTUATOR_PRESLIDING = Definition(
     "have it.",
 )
 
-ADDED = {KINDS[LOAD_COULOMB]: ACTUATOR_LOAD_FRICTION, KINDS[BREAKAWAY]: ACTUATOR_PRESLIDING}
-
 ACTUATOR_SCALE_OF_LINKS = Definition(
     "actuator_scale_of_links",
     Section.ACTUATORS,
@@ -389,7 +387,10 @@ def _report_friction(estimate: ActuatorEstimate) -> Iterator[Finding]:
             message = (
                 f"{test.kind} of {', '.join(test.joints)} removes {test.gain:.0%} of the squared errors of simulations"
             )
-            yield ADDED[test.kind].found(message, test.joints)
+            if test.kind == KINDS[LOAD_COULOMB]:
+                yield ACTUATOR_LOAD_FRICTION.found(message, test.joints)
+            else:
+                yield ACTUATOR_PRESLIDING.found(message, test.joints)
 
 
 def _report_sharing(estimate: ActuatorEstimate) -> Iterator[Finding]:

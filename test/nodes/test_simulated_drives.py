@@ -111,7 +111,7 @@ def test_wrong_actuators_end_the_node_at_the_start(world, files, tmp_path):
     empty = tmp_path / "empty.yaml"
     empty.write_text(files["actuators"].read_text().split("joints:")[0] + "joints: []\ncorrelation: []\n")
     old = tmp_path / "old.yaml"
-    old.write_text(files["actuators"].read_text().replace("format_version: 2", "format_version: 1"))
+    old.write_text(files["actuators"].read_text().replace("format_version: 3", "format_version: 2"))
     unfit = save_actuators(tmp_path / "unfit.yaml", judgment=ActuatorJudgment("bad", ("it misses",), "no"))
     wide = save_actuators(tmp_path / "wide.yaml", uncertainty=replace(UNCERTAIN, high=np.full((len(KINDS), 3), np.inf)))
     given = replace(UNCERTAIN, index=np.full((len(KINDS), 3), -1), correlation=np.zeros((0, 0)))
@@ -124,7 +124,7 @@ def test_wrong_actuators_end_the_node_at_the_start(world, files, tmp_path):
         ({"actuators": empty}, InputError, "empty.yaml: actuator set: it has no actuators"),
         ({"urdf": tmp_path / "other.urdf"}, InputError, "identified with another robot description"),
         ({"urdf": "", "actuators": other}, InputError, "not a actuators file"),
-        ({"actuators": old}, InputError, "format_version is 1, this version of robot_dyn_id reads 2"),
+        ({"actuators": old}, InputError, "format_version is 2, this version of robot_dyn_id reads 3"),
         ({"actuators": unfit}, InputError, "the actuators are not fit for simulation: it misses"),
         ({"actuators": wide, "actuator_draw": 1}, InputError, "the interval of armature of shoulder is infinite"),
         ({"actuators": certain, "actuator_draw": 1}, InputError, "no value of the actuators was estimated"),

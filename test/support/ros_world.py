@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ROS world of its own for a test: nodes in one process, spun until something holds."""
 
+import gc
 import math
 import time
 from collections.abc import Callable
@@ -13,7 +14,6 @@ from rosgraph_msgs.msg import Clock as ClockMsg
 from robot_dyn_id.nodes.runtime import namesakes
 from robot_dyn_id.nodes.runtime.composition import Composition
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, RobotNode
-from robot_dyn_id.nodes.runtime.running import spare_collection
 from support.processes import HANG_S
 
 TICK_S = 0.01
@@ -46,7 +46,7 @@ class World(Composition):
     LOOK_S = 0.02
 
     def __init__(self) -> None:
-        spare_collection()  # a goal that the world before did not end, and which no test holds any more, keeps its action
+        gc.collect()  # a goal that the world before did not end, and which no test holds any more, keeps its action
         super().__init__()
         self.faults_expected = False
         self._ticks = 0

@@ -142,7 +142,7 @@ def test_actuators_of_another_format_version_are_refused_before_anything_else(ve
     ("path", "words"),
     [
         *((f"actuators.{name}", f"{name} has shape") for name in ("armature", "upper_reference")),
-        *((f"uncertainty.{name}", f"{name} has 35 numbers") for name in ("index", "low", "high", "between")),
+        *((f"uncertainty.{name}", f"{name} has 41 numbers") for name in ("index", "low", "high", "between")),
         ("uncertainty.correlation", "correlation has 48 numbers"),
         ("actuators.joint_names", "armature has shape"),
     ],
