@@ -72,6 +72,16 @@ PAYLOAD_JOINT_UNEXPLAINED = Definition(
     "compare the effort of these joints at rest with and without the payload",
 )
 
+PAYLOAD_CONTRADICTED = Definition(
+    "payload_contradicted",
+    Section.LOADS,
+    "warning",
+    "A rigid body on the arm explains the recording with the payload much worse than the model of the arm explained "
+    "its own held-out data (more than `thresholds.limited_ratio` times the error): the efforts, zeros or time stamps "
+    "of the two differ, or it is no rigid body.",
+    "record bare arm and payload one after the other, and check gains, zeros and time stamps of the second one",
+)
+
 ARM_MODEL_DOUBTFUL = Definition(
     "arm_model_doubtful",
     Section.LOADS,
@@ -168,13 +178,9 @@ def estimate_payload(
     estimate = estimate_on_arm(arm, problem.only_joints(np.flatnonzero(used)), link, at)
     if options.reference:  # its errors are those of the reference, no longer those of the arm
         estimate = replace(estimate, arm_slopes=None)
-    return estimate, (
-        *_report_arm(arm),
-        *findings,
-        *beyond,
-        *_report_rest(arm, moving),
-        *_report_unexplained(arm, moving & ~used),
-    )
+    contradicted = _report_contradicted(arm, estimate, settings.thresholds.limited_ratio)
+    left_out = (*_report_rest(arm, moving), *_report_unexplained(arm, moving & ~used))
+    return estimate, (*_report_arm(arm), *findings, *contradicted, *beyond, *left_out)
 
 
 def _payload_trials(
@@ -203,6 +209,18 @@ def _report_arm(arm: ParameterSet) -> tuple[Finding, ...]:
         return ()
     message = f"the verdict on the model of the bare arm is {arm.judgment.verdict} ({'; '.join(arm.judgment.reasons)})"
     return (ARM_MODEL_DOUBTFUL.found(message),)
+
+
+def _report_contradicted(arm: ParameterSet, estimate: PayloadEstimate, ratio: float) -> tuple[Finding, ...]:
+    """Finding about a recording that differs from arm and payload more than the arm from its own held-out data."""
+    known, fit = arm.judgment.held_out_all_joints_nrmse, estimate.fit
+    if fit is None or not fit.overall > ratio * known:
+        return ()
+    message = (
+        f"arm and payload differ from the recording by {fit.overall:.1%} of the efforts; the model of the arm differed "
+        f"by {known:.1%} from its own held-out data"
+    )
+    return (PAYLOAD_CONTRADICTED.found(message),)
 
 
 def _report_rest(arm: ParameterSet, moving: Mask) -> tuple[Finding, ...]:

@@ -12,7 +12,8 @@ its residuals are noise, not errors of the arm's model. This leaves generalized 
 
     l - t = B X phi + error of l - error of t,    covariance (R' R)^-1 + T.
 
-The result equals a fit to all rows of the loaded run, with the estimate of the bare arm as a prior. T may be enlarged
+The result equals a fit to all rows of the loaded run, with the estimate of the bare arm as a prior. Its covariance is
+enlarged by what the rows differ more than these errors allow (Birge ratio). T may be enlarged
 by changes of friction since the bare arm was identified (`allow_friction_change`), and a recording of the bare arm on
 the same motion (`correct_by_reference`) cancels what the arm's model does not explain there.
 """
@@ -258,11 +259,12 @@ def estimate_on_arm(arm: ParameterSet, loaded: LinearProblem, link: str, at: Pla
     check_carrier(link, at)
     mapped = _MappedRows.from_recording(arm, loaded, at)
     solution = Solution.from_rows(np.column_stack([mapped.added, mapped.difference]))
+    covariance = mapped.excess(solution) * solution.inverse
     slopes = -solution.inverse @ mapped.added.T @ mapped.rows
     found = mapped.found
     values = arm.estimate.values + compute_payload_mapping(arm, at) @ solution.values
     fit = LoadFit.from_factors(loaded, found.plain, values)
-    return PayloadEstimate(link, solution.values, solution.inverse, solution.unexcited, slopes, fit)
+    return PayloadEstimate(link, solution.values, covariance, solution.unexcited, slopes, fit)
 
 
 def shows_payload(arm: ParameterSet, joint: LinearProblem, payload: PayloadEstimate, at: Placement) -> bool:
@@ -315,6 +317,15 @@ class _MappedRows:
         rows = make_independent_rows(found.white.root(1.0 / found.noise), arm)
         difference = rows @ (found.solution.values - arm.estimate.values)
         return cls(found, rows, rows @ compute_payload_mapping(arm, at), difference)
+
+    def excess(self, solution: Solution) -> float:
+        """Factor by which the errors of the rows exceed those that are known, as variances; at least 1 (Birge ratio).
+
+        What neither noise nor the covariance of the arm explains is in the payload, too.
+        """
+        degrees = int(np.linalg.matrix_rank(self.rows)) - int((~solution.unexcited).sum())
+        residual = self.difference - self.added @ solution.values
+        return max(1.0, float(residual @ residual) / degrees) if degrees > 0 else 1.0
 
 
 def check_carrier(link: str, at: Placement) -> None:

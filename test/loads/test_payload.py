@@ -273,14 +273,15 @@ def test_a_reference_of_the_bare_arm_cancels_what_its_model_does_not_explain():
         changed(robot.record(seed=103 + number, duration=20.0, noise=NOISE), tau=lambda tau: tau + offset)
         for number, robot in enumerate((panda(), loaded_panda()))
     )
-    errors, squares = [], []
+    errors, squares, sigmas = [], [], []
     for reference in ((), (bare,)):
         estimate, _ = estimate_payload([loaded], bare_arm(1), LINK, SETTINGS, PayloadOptions(reference))
         wrong = estimate.values - BRICK
         errors.append(np.linalg.norm(wrong[1:4]))
         squares.append(wrong @ np.linalg.solve(estimate.covariance, wrong))
-    assert squares[1] < 30.0 < squares[0]  # chi-square of 10
-    assert errors[1] < errors[0]
+        sigmas.append(np.sqrt(np.diag(estimate.covariance)[1:4]))
+    assert max(squares) < 30.0  # chi-square of 10: what is not explained is in the intervals
+    assert errors[1] < 0.5 * errors[0] and (sigmas[1] < 0.5 * sigmas[0]).all()
 
 
 def test_a_doubtful_model_of_the_arm_is_named():
@@ -304,6 +305,22 @@ def test_joints_at_rest_are_left_out():
     assert rest.joints == panda_arm().joint_names[:4]
     wrong = found[0][0].values - BRICK
     assert wrong @ np.linalg.solve(found[0][0].covariance, wrong) < 30.0
+
+
+def test_a_recording_that_no_payload_explains_is_named_and_its_payload_uncertain():
+    """Errors that neither noise nor the arm explains are in the payload, too."""
+    recording = loaded_panda().record(seed=105, duration=20.0, noise=NOISE)
+    gains = np.array([1.0, 1.0, 1.0, 1.1, 1.0, 1.0, 1.0])
+    estimates, codes = [], []
+    for one in (recording, changed(recording, tau=lambda tau: gains * tau)):
+        estimate, findings = estimate_payload([one], bare_arm(1), LINK, SETTINGS)
+        estimates.append(estimate)
+        codes.append({finding.code for finding in findings})
+    right, wrong = estimates
+    assert "payload_contradicted" not in codes[0] and "payload_contradicted" in codes[1]
+    error = right.values - BRICK
+    assert error @ np.linalg.solve(right.covariance, error) < 30.0  # chi-square of 10
+    assert wrong.covariance[0, 0] > 2.0 * right.covariance[0, 0]
 
 
 def test_an_effort_that_the_arm_does_not_explain_counts_if_it_shows_the_payload():
