@@ -37,8 +37,8 @@ LIMIT_SOLVER = {"solreflimit": f"{2.0 * TIMESTEP_S:g} 2"}
 
 MJCF_COMMENT = (
     " control of each actuator: commanded position; offset and limits of the effort are in biasprm and forcerange, "
-    "ends of the references in ctrlrange, end stops in range; delay needs a version of MuJoCo with actuator delays, and "
-    "after a reset mj_initCtrlHistory with the first reference: earlier commands are 0 otherwise "
+    "ends of the references in ctrlrange, end stops in range; delay needs a version of MuJoCo with actuator delays, "
+    "and after a reset mj_initCtrlHistory with the first reference: earlier commands are 0 otherwise "
 )
 
 
