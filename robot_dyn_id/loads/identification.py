@@ -78,7 +78,7 @@ PAYLOAD_CONTRADICTED = Definition(
     "warning",
     "A rigid body on the arm explains the recording with the payload much worse than the model of the arm explained "
     "its own held-out data (more than `thresholds.limited_ratio` times the error): the efforts, zeros or time stamps "
-    "of the two differ, or it is no rigid body.",
+    "of the two differ, or the payload is not rigid.",
     "record bare arm and payload one after the other, and check gains, zeros and time stamps of the second one",
 )
 
