@@ -133,12 +133,19 @@ class FirstSamples:
     Attributes:
         t: stamps [s], shape (N,).
         q: positions, shape (N, n).
-        currents_alone: whether currents are recorded, and no efforts.
+        has_currents: whether currents are recorded.
+        has_efforts: whether efforts are recorded.
     """
 
     t: Array
     q: Array
-    currents_alone: bool
+    has_currents: bool
+    has_efforts: bool
+
+    @property
+    def currents_alone(self) -> bool:
+        """Whether currents are recorded, and no efforts."""
+        return self.has_currents and not self.has_efforts
 
 
 class FirstObserver:
@@ -148,7 +155,7 @@ class FirstObserver:
         """Begin a recording of n joints."""
         self.source = source
         self._t, self._q = [np.zeros(0)], [np.zeros((0, len(joints)))]
-        self._count, self._currents_alone = 0, False
+        self._count, self._has_currents, self._has_efforts = 0, False, False
 
     def observe(self, chunk: Chunk) -> None:
         """See `Observer`.
@@ -159,7 +166,7 @@ class FirstObserver:
         if self._count >= EXAMINED or not len(chunk):
             return
         if not self._count:
-            self._currents_alone = chunk.tau is None and chunk.current is not None
+            self._has_currents, self._has_efforts = chunk.current is not None, chunk.tau is not None
         left = EXAMINED - self._count
         self._t.append(chunk.t[:left].copy())
         self._q.append(chunk.q[:left].copy())
@@ -173,7 +180,8 @@ class FirstObserver:
         Raises:
             UnsafeDataError: see `observe`.
         """
-        found = FirstSamples(np.concatenate(self._t), np.concatenate(self._q), self._currents_alone)
+        kinds = self._has_currents, self._has_efforts
+        found = FirstSamples(np.concatenate(self._t), np.concatenate(self._q), *kinds)
         findings = examine_stamp_unit(found.t, found.q)
         if findings:
             raise UnsafeDataError.from_findings(findings, [self.source])

@@ -39,6 +39,15 @@ GAINS_FROM_MASSES = Definition(
 )
 
 
+TORQUES_READ_AS_CURRENTS = Definition(
+    "torques_read_as_currents",
+    Section.DATA,
+    "info",
+    "The model was identified from currents, and a recording has none, but efforts in N m by its format: they are read "
+    "as the currents of the model, and its gains apply.",
+    "give recordings with the currents of the drives; to compare with torques, predict them (command `predict`)",
+)
+
 RELATIVE_GAINS = Definition(
     "relative_gains",
     Section.DATA,
@@ -339,6 +348,19 @@ def read_as_trained(recordings: Sequence[Corrected], effort_kind: str) -> list[C
     if effort_kind not in CURRENT_KINDS:
         return list(recordings)
     return [recording.corrected(ReadAsCurrent()) for recording in recordings]
+
+
+def report_read_as_currents(recordings: Sequence[Corrected], effort_kind: str) -> tuple[Finding, ...]:
+    """Findings about efforts that their format states in N m, and that are read as currents of a model."""
+    if effort_kind not in CURRENT_KINDS:
+        return ()
+    return tuple(
+        TORQUES_READ_AS_CURRENTS.found(
+            f"{one.source}: efforts in N m are read as currents, and multiplied by the gains"
+        )
+        for one in recordings
+        if one.effort_is_torque and not observation_of(one).first.has_currents
+    )
 
 
 def report_compensated(effort_kind: str) -> tuple[Finding, ...]:

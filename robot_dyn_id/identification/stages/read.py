@@ -24,6 +24,7 @@ from robot_dyn_id.identification.stages.effort_meaning import (
     read_as_trained,
     report_compensated,
     report_corrected,
+    report_read_as_currents,
     report_unknown_gains,
 )
 from robot_dyn_id.identification.validation.holdout import find_held_out_method
@@ -193,6 +194,7 @@ class Read:
             earlier=parameters.provenance.fingerprint,
             findings=(
                 *jumps,
+                *report_read_as_currents(continued, parameters.effort.kind),
                 *report_compensated(parameters.effort.kind),
                 *report_unknown_gains(parameters.drive_units),
             ),

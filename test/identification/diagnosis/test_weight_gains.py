@@ -228,6 +228,11 @@ def test_currents_alone_give_a_model_in_one_call(robot, currents):
     assert "gains_from_masses" in {one.code for one in result.findings}
     again = validate([replace(currents, source="again")], result.parameters, Settings())  # with the gains of the set
     assert again.held_out.all_joints_nrmse < 0.05
+    assert "torques_read_as_currents" not in {one.code for one in again.findings}
+    torques = replace(robot.record(duration=30.0, noise=0.02), source="torques")
+    assert "torques_read_as_currents" in {
+        one.code for one in validate([torques], result.parameters, Settings()).findings
+    }
     other = validate([currents], result.parameters, Settings(drives={"elbow": Drive(50.0), "wrist": Drive()}))
     assert [joint.nrmse > 0.5 for joint in other.held_out.joints] == [False, True, False]
 
