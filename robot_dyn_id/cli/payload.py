@@ -25,6 +25,7 @@ from robot_dyn_id.files.values import file_errors
 from robot_dyn_id.findings import Definition, Finding, Section, summarize_findings
 from robot_dyn_id.loads.declared import DeclaredPayload, compare_declared
 from robot_dyn_id.loads.identification import (
+    ARM_MODEL_DOUBTFUL,
     PAYLOAD_CONTRADICTED,
     add_payload,
     estimate_payload,
@@ -105,8 +106,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     findings = (*found.findings, *fit.findings(limit), *(() if test is None else test.findings()))
     payload = found.estimate.payload() if test is None or found.estimate.has_mass else None
     rough = () if payload is None else report_uncertainty(payload)
-    contradicted = any(one.code == PAYLOAD_CONTRADICTED.code for one in findings)
-    sound = (found.arm is None or found.arm.judgment.verdict == "good") and not contradicted
+    sound = {ARM_MODEL_DOUBTFUL.code, PAYLOAD_CONTRADICTED.code}.isdisjoint(one.code for one in findings)
     verdict = fit.verdict(sound and not found.estimate.unexcited.any() and not rough, limit)
     answer |= {"verdict": verdict, **fit.summary()}
     if payload is None:  # no body to write: the test is the answer

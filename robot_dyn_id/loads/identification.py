@@ -38,7 +38,7 @@ from robot_dyn_id.loads.payload import (
     transform_parameters,
 )
 from robot_dyn_id.loads.wrench import CHANNELS, compute_frame_motion, wrench_regressor
-from robot_dyn_id.model.kinematics import find_placement_of
+from robot_dyn_id.model.kinematics import Placement, find_placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet, Ranges, least_travel
 from robot_dyn_id.signals.cleaning import Drive
@@ -174,8 +174,7 @@ def estimate_payload(
         bare, both, _ = _payload_trials(options.reference, arm, regressor, settings)
         arm = correct_by_reference(arm, bare.problem(regressor, columns).only_joints(np.flatnonzero(moving & both)))
     problem = trials.problem(regressor, columns)
-    used = _choose_joints(arm, problem, moving, link)
-    estimate = estimate_on_arm(arm, problem.only_joints(np.flatnonzero(used)), link, at)
+    estimate, used = _estimate_on_joints(arm, problem, moving, link, at)
     if options.reference:  # its errors are those of the reference, no longer those of the arm
         estimate = replace(estimate, arm_slopes=None)
     contradicted = _report_contradicted(arm, estimate, settings.thresholds.limited_ratio)
@@ -230,8 +229,13 @@ def _report_rest(arm: ParameterSet, moving: Mask) -> tuple[Finding, ...]:
     return (PAYLOAD_JOINT_AT_REST.found(message, resting),) if resting else ()
 
 
-def _choose_joints(arm: ParameterSet, problem: LinearProblem, moving: Mask, link: str) -> Mask:
-    """Joints that move, and whose effort the arm explains, or shows the payload that those show, shape (n,).
+def _estimate_on_joints(
+    arm: ParameterSet, problem: LinearProblem, moving: Mask, link: str, at: Placement
+) -> tuple[PayloadEstimate, Mask]:
+    """Estimate by the joints that move and whose effort the arm explains, or shows the payload that those show.
+
+    Returns:
+        The estimate, and the joints that it is from, shape (n,).
 
     Raises:
         InputError: no joint that moves, and whose effort the arm explains.
@@ -243,13 +247,16 @@ def _choose_joints(arm: ParameterSet, problem: LinearProblem, moving: Mask, link
             f"the model of the arm explains too little of the effort of {unexplained} to find a payload in it, and no "
             "other joint moves: move others, or identify the arm again"
         )
-    others = np.flatnonzero(moving & ~used)
-    if not len(others):
-        return used
-    at = find_placement_of(Regressor.from_parameters(arm).model, link)
     estimate = estimate_on_arm(arm, problem.only_joints(np.flatnonzero(used)), link, at)
-    shown = [shows_payload(arm, problem.only_joints([number]), estimate, at) for number in others.tolist()]
-    return used | np.isin(np.arange(len(used)), others[shown])
+    shown = [
+        number
+        for number in np.flatnonzero(moving & ~used).tolist()
+        if shows_payload(arm, problem.only_joints([number]), estimate, at)
+    ]
+    if shown:
+        used[shown] = True
+        estimate = estimate_on_arm(arm, problem.only_joints(np.flatnonzero(used)), link, at)
+    return estimate, used
 
 
 def _report_unexplained(arm: ParameterSet, left_out: Mask) -> tuple[Finding, ...]:

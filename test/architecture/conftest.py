@@ -9,6 +9,7 @@ import pytest
 @pytest.fixture(scope="module", autouse=True)
 def spared_trees():
     """Millions of objects without cycles: each collection of a later test would pass over all of them."""
+    gc.collect()  # garbage of earlier tests, such as goals, would be kept as well
     gc.disable()
     yield
     gc.freeze()

@@ -320,7 +320,8 @@ def report_criteria(criteria: Iterable[Criterion], rollouts: Rollouts) -> tuple[
     exceeded: dict[str, dict[str, Criterion]] = {}
     for one in criteria:
         if one.answer != YES:
-            exceeded.setdefault(one.code, {}).setdefault(one.joint, one)
+            known = exceeded.setdefault(one.code, {})
+            known[one.joint] = max(known.get(one.joint, one), one, key=lambda each: each.ratio)
     return tuple(_report(code, list(by_joint.values()), rollouts) for code, by_joint in exceeded.items())
 
 
