@@ -179,7 +179,7 @@ def estimate_payload(
         estimate = replace(estimate, arm_slopes=None)
     contradicted = _report_contradicted(arm, estimate, settings.thresholds.limited_ratio)
     left_out = (*_report_rest(arm, moving), *_report_unexplained(arm, moving & ~used))
-    return estimate, (*_report_arm(arm), *findings, *contradicted, *beyond, *left_out)
+    return estimate, (*_report_arm(arm), *contradicted, *findings, *beyond, *left_out)
 
 
 def _payload_trials(

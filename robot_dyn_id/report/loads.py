@@ -22,7 +22,7 @@ from robot_dyn_id.report.result import (
 
 ADVICE = {
     "good": "Everything that was to be identified is, and the fit explains the recordings.",
-    "suspect": "The fit explains the recordings, but not everything that was to be identified is: read the findings.",
+    "suspect": "Something that was to be identified is not, or is in doubt: read the findings.",
     "bad": "Do not use this result: the fit does not explain the recordings.",
 }
 """Sentence of the page by verdict."""
