@@ -275,12 +275,22 @@ def _swapped_positions(bench: Bench, strength: int, rng: np.random.Generator) ->
     return _case(bench, trial.recording(bench.robot, q=q, dq=dq), joints=[a, b], size=f"{a + 1} and {b + 1}")
 
 
-@_fault("zero of a joint off by a quarter or half turn", "position_convention")
+@_fault("zero of a joint off by a quarter or half turn", "position_convention", "position_zero")
 def _turned_zero(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
-    trial, turn = bench.record(), (np.pi, 0.5 * np.pi, -0.5 * np.pi)[strength]
+    return _turned(bench, strength, (np.pi, 0.5 * np.pi, -0.5 * np.pi)[strength])
+
+
+@_fault("zero of a joint off by 0.05, 0.1 or 0.3 rad", "position_zero")
+def _shifted_zero(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
+    return _turned(bench, strength, (0.05, 0.1, 0.3)[strength])
+
+
+def _turned(bench: Bench, strength: int, angle: float) -> Case:
+    """A recording in which an angle is added to the positions of a joint that turns."""
+    trial = bench.record()
     joint = _pick([joint for joint in _weighted(trial) if not bench.robot.slides[joint]], strength)
     q = trial.reading.copy()
-    q[joint] += turn
+    q[joint] += angle
     return _case(bench, trial.recording(bench.robot, q=q), joints=[joint], size=bench.robot.joint_names[joint])
 
 

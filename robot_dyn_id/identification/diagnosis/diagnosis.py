@@ -20,6 +20,7 @@ from robot_dyn_id.identification.diagnosis.directions import flag_one_way
 from robot_dyn_id.identification.diagnosis.gain_factors import GainFactor, estimate_gain_factors
 from robot_dyn_id.identification.diagnosis.health import AMPERES_RATIO, EFFORT_IN_AMPERES, EFFORT_SIGN
 from robot_dyn_id.identification.diagnosis.hypotheses import (
+    LEAST_ZERO_ADVANTAGE,
     LOADED_RATIO,
     STANDARD_WEIGHT,
     Convention,
@@ -34,6 +35,7 @@ from robot_dyn_id.identification.diagnosis.hypotheses import (
     find_exchange,
     find_friction_directions,
     find_time_scale,
+    find_zero,
 )
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples, RigidFit, RigidGrams, RigidRows
 from robot_dyn_id.model.robot import RobotModel
@@ -150,6 +152,18 @@ POSITION_CONVENTION = Definition(
     "of another robot",
     overrulable=True,
     lowers=dict.fromkeys(USES, NO),
+    check="sign and unit",
+)
+
+POSITION_ZERO = Definition(
+    "position_zero",
+    Section.HEALTH,
+    "error",
+    "With the positions of one joint counted from another zero the rigid-body dynamics fit, with free inertial "
+    "parameters: the encoder is calibrated in another way than the URDF states. A warning below 15 degrees.",
+    "calibrate the joint, or add the angle to its positions",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, LIMITED),
     check="sign and unit",
 )
 
@@ -584,6 +598,7 @@ def _explain(
     direction = _find_direction(gravity, factors, samples, model)
     exchange = find_exchange(samples.thinned(ORDER_SAMPLES), model)
     near = _settle_conventions(compare_conventions(samples.thinned(ORDER_SAMPLES), model), samples, model)
+    zero = find_zero(samples.thinned(ORDER_SAMPLES), model)
     time = find_time_scale(samples.thinned(ORDER_SAMPLES), model)
     angle = compute_angle_between(direction, model.gravity)
     if angle < OTHER_MOUNTING_DEG and model.gravity.any():
@@ -597,6 +612,7 @@ def _explain(
         "gravity": mounted / least if angle > LEAST_TILT_DEG else 0.0,
         "exchange": 0.0 if exchange is None else exchange.advantage / LEAST_EXCHANGE_ADVANTAGE,
         "convention": near[0].advantage / LEAST_EXCHANGE_ADVANTAGE if near else 0.0,
+        "zero": 0.0 if zero is None else _weigh_zero(zero, near),
         "time": time.advantage / LEAST_EXCHANGE_ADVANTAGE,
         "scale": 0.0 if _is_unknown(scales, model) else scales.advantage / LEAST_ADVANTAGE,
         "signs": 0.0,
@@ -613,6 +629,8 @@ def _explain(
         return ExplainedRecording(_report_exchange(exchange, model), exchange.undo(samples), model)
     if best == "convention":
         return ExplainedRecording(_report_conventions(near, model), near[0].undo(samples), model)
+    if best == "zero" and zero is not None:
+        return ExplainedRecording(_report_zero(zero, model), zero.undo(samples), model)
     if best == "time":
         return ExplainedRecording(_report_time(time), time.undo(samples), model)
     if best == "signs":
@@ -703,6 +721,22 @@ def _report_conventions(conventions: Sequence[Convention], model: RobotModel) ->
         texts.append(zero if one.turn else f"the {both} of {name} have the other direction than in the URDF")
     message = f"{', or '.join(texts)}: with this corrected the dynamics fit"
     return POSITION_CONVENTION.found(message, list(dict.fromkeys(names)))
+
+
+def _weigh_zero(zero: Convention, conventions: Sequence[Convention]) -> float:
+    """Advantage of a zero as a ratio to the least one; 0 for small angles, and where a quarter turn explains as much."""
+    if abs(math.degrees(zero.turn)) < LEAST_TILT_DEG:
+        return 0.0
+    if conventions and zero.advantage < conventions[0].advantage + SAME_ADVANTAGE:
+        return 0.0
+    return zero.advantage / LEAST_ZERO_ADVANTAGE
+
+
+def _report_zero(zero: Convention, model: RobotModel) -> Finding:
+    name, angle = model.joint_names[zero.joint], math.degrees(zero.turn)
+    message = f"the positions of {name} fit the efforts if {zero.turn:+.3f} rad ({angle:+.1f} degrees) are added to them"
+    severity: Severity = "error" if abs(angle) > OTHER_MOUNTING_DEG else "warning"
+    return POSITION_ZERO.found(message, [name], severity)
 
 
 def _report_time(scale: TimeScale) -> Finding:

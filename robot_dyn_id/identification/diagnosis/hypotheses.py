@@ -496,6 +496,55 @@ def compare_conventions(samples: MotionSamples, model: RobotModel) -> list[Conve
     return sorted(found, key=lambda one: -one.advantage)
 
 
+ZERO_STEPS, LONGEST_TURN, SETTLED_TURN = 6, 0.5, 1e-3
+"""Largest number of Gauss-Newton steps of a zero, the longest one, and that below which it counts as settled [rad]."""
+
+LEAST_ZERO_ADVANTAGE = 0.5
+"""Advantage from which on another zero is reported, also of its first step as the derivatives predict it: other errors
+of a model, from which a search would end at any angle, promise at most half of it in fifteen measured recordings."""
+
+
+def find_zero(samples: MotionSamples, model: RobotModel) -> Convention | None:
+    """Zero of the positions of one joint that lowers the residuals most, by Gauss-Newton from that of the recording.
+
+    Free bodies absorb the zero of the last joint, gravity along its axis that of the first one. None if no joint has a
+    zero that would.
+    """
+    regressor, recorded = Regressor(model), RigidRows.from_samples(samples, [model])
+    present = recorded.grams().fit()
+
+    def turned(joint: int, turn: float) -> MotionSamples:
+        return samples.with_convention(joint, turn, (1.0, 1.0))
+
+    def along(rows: RigidRows, joint: int, turn: float, values: Array) -> RigidGrams:
+        """Gram matrices with the change of the torque per angle as a further column."""
+        one, other = (
+            regressor.torque(turned(joint, turn + half).motion, values) for half in (SETTLED_TURN / 2, -SETTLED_TURN / 2)
+        )
+        change = rows.project(((one - other) / SETTLED_TURN * samples.valid)[..., None])
+        return rows.with_columns(change).grams()
+
+    def search(joint: int) -> Convention | None:
+        turn, rows, fit = 0.0, recorded, present
+        grams = along(rows, joint, turn, fit.values)
+        if grams.fit().advantage(present) < LEAST_ZERO_ADVANTAGE:
+            return None
+        for _ in range(ZERO_STEPS):
+            step = float(np.clip(grams.fit(fit.weights).values[-1], -LONGEST_TURN, LONGEST_TURN))
+            following = RigidRows.from_samples(turned(joint, turn + step), [model])
+            better = following.grams().fit()
+            if better.advantage(fit) <= 0.0:
+                break
+            turn, rows, fit = turn + step, following, better
+            if abs(step) < SETTLED_TURN:
+                break
+            grams = along(rows, joint, turn, fit.values)
+        return Convention(joint, turn, (1.0, 1.0), fit.advantage(present))
+
+    found = [search(joint) for joint, slides in enumerate(model.slides[:-1].tolist()) if not slides]
+    return max((one for one in found if one is not None), key=lambda one: one.advantage, default=None)
+
+
 @dataclass(frozen=True)
 class TimeScale:
     """Speed of a recording, which is not that of the robot.

@@ -11,7 +11,12 @@ import numpy as np
 from robot_dyn_id.data.corrected import Corrected
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.identification.diagnosis.diagnosis import JOINTS_SWAPPED, POSITION_CONVENTION, TIME_SCALE
+from robot_dyn_id.identification.diagnosis.diagnosis import (
+    JOINTS_SWAPPED,
+    POSITION_CONVENTION,
+    POSITION_ZERO,
+    TIME_SCALE,
+)
 from robot_dyn_id.identification.diagnosis.health import EFFORT_IN_AMPERES
 from robot_dyn_id.identification.diagnosis.observation import observe_recordings
 from robot_dyn_id.identification.selection.engine import Tried
@@ -119,7 +124,7 @@ class Read:
                 fault of positions or time stamps explains the efforts.
         """
         errors = {one.code for one in found if one.severity == "error"}
-        explained = errors & {JOINTS_SWAPPED.code, POSITION_CONVENTION.code, TIME_SCALE.code}
+        explained = errors & {JOINTS_SWAPPED.code, POSITION_CONVENTION.code, POSITION_ZERO.code, TIME_SCALE.code}
         if (
             explained
             or not errors - set(self.settings.ignore)

@@ -14,7 +14,13 @@ from support.simulated import LIFT, Simulated, changed
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.files.shared import find_shared_file
-from robot_dyn_id.identification.diagnosis.diagnosis import compute_angle_between, diagnose, examine_lengths
+from robot_dyn_id.identification.diagnosis.diagnosis import (
+    LEAST_TILT_DEG,
+    OTHER_MOUNTING_DEG,
+    compute_angle_between,
+    diagnose,
+    examine_lengths,
+)
 from robot_dyn_id.identification.diagnosis.gain_factors import estimate_gain_factors
 from robot_dyn_id.identification.diagnosis.hypotheses import (
     CONVENTIONS,
@@ -22,6 +28,7 @@ from robot_dyn_id.identification.diagnosis.hypotheses import (
     Exchange,
     GravityFits,
     find_time_scale,
+    find_zero,
 )
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples, RigidRows
 from robot_dyn_id.identification.pipeline import identify
@@ -282,6 +289,24 @@ def test_another_zero_or_direction_of_a_joint_is_named(robot, samples, joint, tu
     restored = Convention(joint, turn, signs, 0.0).undo(moved)
     np.testing.assert_allclose(restored.motion.q, samples.motion.q, atol=1e-12)
     np.testing.assert_array_equal(restored.tau, samples.tau)
+
+
+@pytest.mark.parametrize(("joint", "turn"), [(1, 0.1), (1, -0.3), (2, 0.1), (2, 0.3), (2, -0.7)])
+def test_a_zero_that_is_off_by_any_angle_is_estimated(robot, samples, joint, turn):
+    moved = samples.with_convention(joint, -turn, (1.0, 1.0))
+    found = find_zero(moved, robot.model)
+    assert found.joint == joint and np.degrees(abs(found.turn - turn)) < LEAST_TILT_DEG  # less is not reported
+    (finding,) = [one for one in diagnose(moved, robot.model).findings if one.severity != "info"]
+    large = abs(turn) > np.radians(OTHER_MOUNTING_DEG)
+    assert (finding.code, finding.severity) == ("position_zero", "error" if large else "warning")
+    assert finding.joints == (robot.joints[joint],)
+    assert "rad" in finding.message
+
+
+def test_no_zero_is_found_where_there_is_none_or_free_bodies_absorb_it(robot, samples):
+    assert find_zero(samples, robot.model) is None
+    for joint in (0, 3):  # a vertical axis, and the last one
+        assert find_zero(samples.with_convention(joint, 0.3, (1.0, 1.0)), robot.model) is None
 
 
 @pytest.mark.parametrize("factor", [0.2, 0.5, 2.0, 5.0])
