@@ -734,7 +734,9 @@ def _weigh_zero(zero: Convention, conventions: Sequence[Convention]) -> float:
 
 def _report_zero(zero: Convention, model: RobotModel) -> Finding:
     name, angle = model.joint_names[zero.joint], math.degrees(zero.turn)
-    message = f"the positions of {name} fit the efforts if {zero.turn:+.3f} rad ({angle:+.1f} degrees) are added to them"
+    message = (
+        f"the positions of {name} fit the efforts if {zero.turn:+.3f} rad ({angle:+.1f} degrees) are added to them"
+    )
     severity: Severity = "error" if abs(angle) > OTHER_MOUNTING_DEG else "warning"
     return POSITION_ZERO.found(message, [name], severity)
 

@@ -519,7 +519,8 @@ def find_zero(samples: MotionSamples, model: RobotModel) -> Convention | None:
     def along(rows: RigidRows, joint: int, turn: float, values: Array) -> RigidGrams:
         """Gram matrices with the change of the torque per angle as a further column."""
         one, other = (
-            regressor.torque(turned(joint, turn + half).motion, values) for half in (SETTLED_TURN / 2, -SETTLED_TURN / 2)
+            regressor.torque(turned(joint, turn + half).motion, values)
+            for half in (SETTLED_TURN / 2, -SETTLED_TURN / 2)
         )
         change = rows.project(((one - other) / SETTLED_TURN * samples.valid)[..., None])
         return rows.with_columns(change).grams()

@@ -15,7 +15,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.terms import Spring
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
 from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation, compute_relative_loss
@@ -50,7 +50,8 @@ class RelativeGains:
     Attributes:
         values: torque per current by joint, as a ratio to the geometric mean of all of these joints; only of those
             whose ratio the motion shows.
-        deviations: standard deviations of their logarithms by a jackknife over blocks of time.
+        deviations: standard deviations of their logarithms, the larger of those by a jackknife over blocks of time and
+            over bands of positions: errors of the model are alike along a motion, and blocks of time then agree.
         row: the alternative.
     """
 
@@ -165,17 +166,29 @@ class _Relation:
         times, before = self.divisions.times, partial(self.wide.find_consistent_errors, candidate=self.candidate)
         name = "gains of all joints"
         row = self.divisions.weigh("relative_gains", name, before, self.find_errors, loss=self.loss)
-        fits = [_GainFit(self.wide, times, self.candidate, self.pull, block) for block in (None, *times.blocks)]
-        fitted = np.array([fit.solve() for fit in fits])
-        shown = np.flatnonzero(fits[0].find_shares(fitted[0]) > 0.5)  # the data outweigh where the gains start
-        relative = fitted[:, shown] - fitted[:, shown].mean(axis=1, keepdims=True) if len(shown) else fitted[:, shown]
-        deviations = np.sqrt((len(times.blocks) - 1) * np.var(relative[1:], axis=0))
+        whole = self._fit(times, None)
+        logarithms = whole.solve()
+        shown = np.flatnonzero(whole.find_shares(logarithms) > 0.5)  # the data outweigh where the gains start
+        deviations = np.max([self._jackknife(division, shown) for division in self.divisions.each], axis=0)
         joints = [self.wide.regressor.model.joint_names[joint] for joint in shown.tolist()]
         return RelativeGains(
-            dict(zip(joints, np.exp(-relative[0]).tolist(), strict=True)),
+            dict(zip(joints, np.exp(-_center(logarithms[shown])).tolist(), strict=True)),
             dict(zip(joints, deviations.tolist(), strict=True)),
             replace(row, chosen=row.pays),
         )
+
+    def _fit(self, division: CrossValidation, left_out: int | None) -> _GainFit:
+        return _GainFit(self.wide, division, self.candidate, self.pull, left_out)
+
+    def _jackknife(self, division: CrossValidation, shown: Integers) -> Array:
+        """Standard deviations of the relative logarithms of some joints by leaving parts out, one at a time."""
+        relative = [_center(self._fit(division, part).solve()[shown]) for part in division.blocks]
+        return np.asarray(np.sqrt((len(division.blocks) - 1) * np.var(relative, axis=0)))
+
+
+def _center(logarithms: Array) -> Array:
+    """Logarithms without their mean."""
+    return logarithms - logarithms.mean() if len(logarithms) else logarithms
 
 
 def _find_errors(wide: Wide, candidate: Candidate, pull: float, division: CrossValidation) -> Array:

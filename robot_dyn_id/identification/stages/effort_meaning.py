@@ -28,6 +28,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import GAIN_UNKNOWN, UNKNOWN, describe_unknown_gains, name_drive_unit
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.uses import LIMITED, USES
 
 GAINS_FROM_MASSES = Definition(
     "gains_from_masses",
@@ -56,6 +57,7 @@ RELATIVE_GAINS = Definition(
     "and with these the currents of all joints are predicted better. The gain that is common to all stays unknown, "
     "unless that of a joint is given: the others follow from it, and are as wrong as it is, which is a warning.",
     "measure the gain of one of these joints with a known weight (command `gains`), and give it in the configuration",
+    lowers=dict.fromkeys(USES, LIMITED),
     check="sign and unit",
 )
 
