@@ -724,7 +724,7 @@ def _report_conventions(conventions: Sequence[Convention], model: RobotModel) ->
 
 
 def _weigh_zero(zero: Convention, conventions: Sequence[Convention]) -> float:
-    """Advantage of a zero as a ratio to the least one; 0 for small angles, and where a quarter turn explains as much."""
+    """Advantage of a zero as a ratio to the least one; 0 for small angles, or if a quarter turn explains as much."""
     if abs(math.degrees(zero.turn)) < LEAST_TILT_DEG:
         return 0.0
     if conventions and zero.advantage < conventions[0].advantage + SAME_ADVANTAGE:

@@ -305,8 +305,8 @@ def test_a_zero_that_is_off_by_any_angle_is_estimated(robot, samples, joint, tur
 
 def test_no_zero_is_found_where_there_is_none_or_free_bodies_absorb_it(robot, samples):
     assert find_zero(samples, robot.model) is None
-    for joint in (0, 3):  # a vertical axis, and the last one
-        assert find_zero(samples.with_convention(joint, 0.3, (1.0, 1.0)), robot.model) is None
+    for absorbed in (0, 3):  # a vertical axis, and the last one
+        assert find_zero(samples.with_convention(absorbed, 0.3, (1.0, 1.0)), robot.model) is None
 
 
 @pytest.mark.parametrize("factor", [0.2, 0.5, 2.0, 5.0])
