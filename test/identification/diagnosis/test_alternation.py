@@ -49,3 +49,11 @@ def test_recordings_of_two_publishers_are_refused():
     silent = changed(recording, tau=lambda tau: np.where(np.arange(len(tau))[:, None] % 2, tau, 0.0))
     with pytest.raises(UnsafeDataError, match="two publishers"):
         identify([silent], [], robot.model, Settings(), "test")
+
+
+@pytest.mark.parametrize("count", [20, 30, 60])
+def test_noise_of_few_samples_does_not_alternate_by_chance(count):
+    rng = np.random.default_rng(4)
+    draws = np.diff(rng.normal(size=(400, count + 3)), n=3)  # the noisiest that there is
+    found = [bool(observed(np.concatenate([draw, np.full(len(T) - count, np.nan)]))) for draw in draws]
+    assert np.mean(found) <= 0.05  # of three channels at once
