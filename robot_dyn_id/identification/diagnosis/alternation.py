@@ -27,9 +27,9 @@ SAMPLES_ALTERNATE = Definition(
 )
 
 LARGEST_OF_NOISE = 2.5
-"""Mean squared difference of consecutive samples over that of every second sample, of noise that is differentiated three
-times. It is 1 for white noise, 3/2 and 2 for noise that is differentiated once and twice, and infinite for two constant
-values in turn."""
+"""Mean squared difference of consecutive samples over that of every second sample, of noise that is differentiated
+three times. It is 1 for white noise, 3/2 and 2 for noise that is differentiated once and twice, and infinite for two
+constant values in turn."""
 
 POWERS = np.array([2.0, 4.0])
 """Powers of the differences whose sums are kept: they give the ratio, and what few large differences add to it."""
@@ -59,7 +59,7 @@ class AlternationObserver:
         """Finding about channels that alternate."""
         channels = len(self._sums) * len(self.joints)
         found = {
-            name: [self.joints[joint] for joint in np.flatnonzero(_alternate(*sums, channels))]
+            name: [self.joints[joint] for joint in np.flatnonzero(_alternate(sums[0], sums[1], channels))]
             for name, sums in self._sums.items()
         }
         if not any(found.values()):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -135,7 +136,8 @@ JOINTS_SWAPPED = Definition(
     "joints_swapped",
     Section.HEALTH,
     "error",
-    "With two joints exchanged the rigid-body dynamics fit: their names, or columns, are exchanged.",
+    "With two joints exchanged, or with all joints in the reversed order or shifted by one, the rigid-body dynamics "
+    "fit: their names, or columns, have another order.",
     "correct the names or the order of the joints in the recording",
     overrulable=True,
     lowers=dict.fromkeys(USES, NO),
@@ -315,29 +317,26 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
     known = _flag_known(model)
     if known.any() and not known.all():  # torques cannot be compared with currents of other joints
         samples = replace(samples, valid=samples.valid & known[:, None])
-    gravity = GravityFits.from_samples(samples, model)
-    rows = RigidRows.from_samples(samples, [model])
-    grams = rows.grams()
-    present = grams.fit()
-    factors = WeightFactors.from_samples(samples, model)
-    if positions < LEAST_POSITIONS_RATIO * grams.rank:
+    evidence = _Evidence(samples, model)
+    rows, factors, present = evidence.rows, evidence.factors, evidence.present
+    if positions < LEAST_POSITIONS_RATIO * evidence.grams.rank:
         return EffortDiagnosis((), sufficient=False)
-    unit = () if model.drive_units else _judge_unit(factors, model)
+    ordered = not evidence.is_exchange  # the weight of other joints shows no unit, and no missing weight
+    unit = _judge_unit(factors, model) if ordered and not model.drive_units else ()
     if unit:
         return EffortDiagnosis((), doubts=unit)
-    weightless = bool(model.gravity.any()) and _weightless(gravity, present, factors, samples, model)
-    if weightless:
-        found, dynamic = _report_weightless(rows, gravity.without_gravity(), model), _has_dynamics(rows, gravity)
-        return EffortDiagnosis(found, weightless=dynamic)
-    currents = () if model.drive_units else _judge_currents(factors, model)
+    if ordered and model.gravity.any() and _weightless(evidence):
+        without = evidence.gravity.without_gravity()
+        found = _report_weightless(rows, without, model)
+        return EffortDiagnosis(found, weightless=_has_dynamics(rows, without))
+    currents = _judge_currents(factors, model) if ordered and not model.drive_units else ()
     if currents:
         return EffortDiagnosis((), doubts=currents)
-    scales = ScaleProfile.from_grams(grams)
-    if factors.reversed and _drives(samples, model, present) and not _is_pattern(grams, factors):
+    if factors.reversed and _drives(samples, model, present) and not _is_pattern(evidence.grams, factors):
         message = "the efforts of all joints have the opposite sign: friction would drive the motion"
         return EffortDiagnosis((EFFORT_SIGN.found(message, model.joint_names),))
-    gains = estimate_gain_factors(rows, samples)
-    explained = _explain(gravity, grams, scales, factors, samples, model)
+    gains, scales = estimate_gain_factors(rows, samples), evidence.scales
+    explained = _explain(evidence)
     if explained is None:
         contradicted, doubts = _report_contradicted(factors, present, rows, model)
         found = _report_driving(scales, factors, samples, model, present) or _report_gains(gains, factors, model)
@@ -347,6 +346,65 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
     if explained.finding.severity == "warning" and explained.finding.code == "gain_inconsistent":
         found = _report_gains(gains, factors, model) or found
     return EffortDiagnosis((*contradicted, *found), doubts)
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """Fits of a recording as it is, which several hypotheses use.
+
+    Attributes:
+        samples: the samples.
+        model: the robot.
+    """
+
+    samples: MotionSamples
+    model: RobotModel
+
+    @cached_property
+    def gravity(self) -> GravityFits:
+        """Fits under any gravity vector."""
+        return GravityFits.from_samples(self.samples, self.model)
+
+    @cached_property
+    def rows(self) -> RigidRows:
+        """Rows of the samples."""
+        return RigidRows.from_samples(self.samples, [self.model])
+
+    @cached_property
+    def grams(self) -> RigidGrams:
+        """Gram matrices of the rows."""
+        return self.rows.grams()
+
+    @cached_property
+    def present(self) -> RigidFit:
+        """Fit of the recording as it is."""
+        return self.grams.fit()
+
+    @cached_property
+    def factors(self) -> WeightFactors:
+        """Weight in the efforts."""
+        return WeightFactors.from_samples(self.samples, self.model)
+
+    @cached_property
+    def scales(self) -> ScaleProfile:
+        """Residuals by a factor of one joint's effort."""
+        return ScaleProfile.from_grams(self.grams)
+
+    @cached_property
+    def fewer(self) -> MotionSamples:
+        """Samples of hypotheses that change the motion."""
+        return self.samples.thinned(ORDER_SAMPLES)
+
+    @cached_property
+    def exchange(self) -> Exchange | None:
+        """Best other order of the joints."""
+        return find_exchange(self.fewer, self.model)
+
+    @property
+    def is_exchange(self) -> bool:
+        """Whether another order of the joints explains the efforts, and better than if they contained no weight."""
+        without_weight = max(self.gravity.without_gravity().advantage(self.present), 0.0)
+        return self.exchange is not None and self.exchange.advantage > LEAST_EXCHANGE_ADVANTAGE + without_weight
 
 
 def _examine_corrected(explained: ExplainedRecording) -> tuple[WeightFactors, RigidFit, RigidRows]:
@@ -527,27 +585,24 @@ def _judge_currents(factors: WeightFactors, model: RobotModel) -> tuple[Finding,
     return (EFFORT_IN_AMPERES.found(message, _names(model, loaded)),)
 
 
-def _weightless(
-    gravity: GravityFits, present: RigidFit, factors: WeightFactors, samples: MotionSamples, model: RobotModel
-) -> bool:
+def _weightless(evidence: _Evidence) -> bool:
     """Whether the efforts contain no weight in any direction of gravity, or a small rest of it."""
+    gravity, factors = evidence.gravity, evidence.factors
     if factors.known and not factors.weightless:
         return False
     direction = gravity.best_direction()
     none, best = gravity.without_gravity(), gravity.fit(direction)
     if not factors.known:
-        return none.advantage(present) > WEIGHTLESS_ADVANTAGE and best.advantage(none) < WEIGHTLESS_ADVANTAGE
+        return none.advantage(evidence.present) > WEIGHTLESS_ADVANTAGE and best.advantage(none) < WEIGHTLESS_ADVANTAGE
     if best.advantage(none) < LEAST_ADVANTAGE:
         return True
-    along = WeightFactors.from_samples(samples, replace(model, gravity=direction))
+    along = WeightFactors.from_samples(evidence.samples, replace(evidence.model, gravity=direction))
     return along.weightless and along.has_inertia
 
 
-def _has_dynamics(rows: RigidRows, gravity: GravityFits) -> bool:
+def _has_dynamics(rows: RigidRows, fit: RigidFit) -> bool:
     """Whether inertia or friction is in efforts that contain no weight."""
-    return _inertia_advantage(rows, gravity.without_gravity()) > LEAST_DYNAMICS or _friction_share(rows) > (
-        LEAST_FRICTION_SHARE
-    )
+    return _inertia_advantage(rows, fit) > LEAST_DYNAMICS or _friction_share(rows) > (LEAST_FRICTION_SHARE)
 
 
 def _inertia_advantage(rows: RigidRows, fit: RigidFit) -> float:
@@ -586,25 +641,19 @@ def _find_direction(gravity: GravityFits, factors: WeightFactors, samples: Motio
     return -direction if along.known and float(np.median(along.factors[along.loaded])) < 0.0 else direction
 
 
-def _explain(
-    gravity: GravityFits,
-    grams: RigidGrams,
-    scales: ScaleProfile,
-    factors: WeightFactors,
-    samples: MotionSamples,
-    model: RobotModel,
-) -> ExplainedRecording | None:
+def _explain(evidence: _Evidence) -> ExplainedRecording | None:
     """Hypothesis with the largest advantage, if that is large enough."""
+    samples, model, gravity, factors = evidence.samples, evidence.model, evidence.gravity, evidence.factors
+    scales, exchange = evidence.scales, evidence.exchange
     direction = _find_direction(gravity, factors, samples, model)
-    exchange = find_exchange(samples.thinned(ORDER_SAMPLES), model)
-    near = _settle_conventions(compare_conventions(samples.thinned(ORDER_SAMPLES), model), samples, model)
-    zero = find_zero(samples.thinned(ORDER_SAMPLES), model)
-    time = find_time_scale(samples.thinned(ORDER_SAMPLES), model)
+    near = _settle_conventions(compare_conventions(evidence.fewer, model), samples, model)
+    zero = find_zero(evidence.fewer, model)
+    time = find_time_scale(evidence.fewer, model)
     angle = compute_angle_between(direction, model.gravity)
     if angle < OTHER_MOUNTING_DEG and model.gravity.any():
         direction = gravity.refine(model.gravity)
         angle = compute_angle_between(direction, model.gravity)
-    mounted = gravity.fit(direction).advantage(grams.fit())
+    mounted = gravity.fit(direction).advantage(evidence.present)
     if angle > 179.9 and model.gravity.any():  # slow motion determines gravity up to its sign only
         mounted = max(mounted, LEAST_ADVANTAGE)
     least = LEAST_ADVANTAGE if angle > OTHER_MOUNTING_DEG else LEAST_TILT_ADVANTAGE
@@ -617,7 +666,7 @@ def _explain(
         "scale": 0.0 if _is_unknown(scales, model) else scales.advantage / LEAST_ADVANTAGE,
         "signs": 0.0,
     }
-    signs = SignPattern.from_grams(grams, factors)
+    signs = SignPattern.from_grams(evidence.grams, factors)
     if signs.several and signs.cost < _scale_cost(scales, factors):
         ratios |= {"scale": 0.0, "signs": signs.advantage / LEAST_ADVANTAGE}
     best = max(ratios, key=lambda name: ratios[name])
@@ -684,9 +733,12 @@ def _report_gravity(direction: Array, model: RobotModel) -> Finding:
 
 
 def _report_exchange(exchange: Exchange, model: RobotModel) -> Finding:
-    names = _names(model, list(exchange.joints))
-    channels = exchange.channels
-    message = f"{channels} of {names[0]} and {names[1]} are exchanged: with the two exchanged the dynamics fit"
+    names, channels = _names(model, list(exchange.joints)), exchange.channels
+    if len(names) == 2:
+        message = f"{channels} of {names[0]} and {names[1]} are exchanged: with the two exchanged the dynamics fit"
+    else:
+        order = ", ".join(_names(model, list(exchange.order)))
+        message = f"{channels} have another order of the joints: those named {order} fit {', '.join(model.joint_names)}"
     return JOINTS_SWAPPED.found(message, names)
 
 

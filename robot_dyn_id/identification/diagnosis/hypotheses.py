@@ -399,35 +399,40 @@ def _descend(signs: Array, moves: Sequence[Array], cost: Callable[[Array], float
 
 @dataclass(frozen=True)
 class Exchange:
-    """Exchange of two joints in a recording.
+    """Another order of the joints of a recording.
 
     Attributes:
-        joints: the two joints, by number.
-        channels: channels that are exchanged, one of `EXCHANGED`.
-        advantage: advantage of exchanging them; see `RigidFit.advantage`.
+        order: channel that belongs to each joint, by number.
+        channels: channels that have this order, one of `EXCHANGED`.
+        advantage: advantage of correcting it; see `RigidFit.advantage`.
     """
 
-    joints: tuple[int, int]
+    order: tuple[int, ...]
     channels: str
     advantage: float
 
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """Joints with the channels of others, by number."""
+        return tuple(joint for joint, channel in enumerate(self.order) if channel != joint)
+
     def undo(self, samples: MotionSamples) -> MotionSamples:
-        """The samples with these channels exchanged."""
-        order = np.arange(len(samples.tau))
-        order[list(self.joints)] = self.joints[::-1]
+        """The samples with these channels at their joints."""
+        order, as_recorded = np.array(self.order), np.arange(len(self.order))
         moved = samples if self.channels == EXCHANGED[1] else samples.with_order(order)
-        efforts = np.arange(len(order)) if self.channels == EXCHANGED[2] else order
+        efforts = as_recorded if self.channels == EXCHANGED[2] else order
         return replace(moved, tau=samples.tau[efforts], valid=samples.valid[efforts])
 
 
 EXCHANGED = ("all channels", "efforts", "positions")
-"""Channels of two joints that may be exchanged; velocities go with the positions."""
+"""Channels that may have another order; velocities go with the positions."""
 
 
 def find_exchange(samples: MotionSamples, model: RobotModel) -> Exchange | None:
-    """Pair of joints whose exchange lowers the residuals most; None if the robot has one joint.
+    """Other order of the joints that lowers the residuals most; None if the robot has one joint.
 
-    Samples count in which the efforts of all joints are usable, so that one set of rows serves every order of efforts.
+    Two joints may be exchanged, and names may be reversed, or shifted by one. Samples count in which the efforts of all
+    joints are usable, so that one set of rows serves every order of efforts.
     """
     joints, usable = len(model.joint_names), samples.valid.all(axis=0)
     samples = replace(samples, valid=np.broadcast_to(usable, samples.valid.shape))
@@ -438,16 +443,26 @@ def find_exchange(samples: MotionSamples, model: RobotModel) -> Exchange | None:
         return float(np.log(rows.with_efforts(np.where(usable, samples.tau[order], 0.0)).grams().fit().rms).sum())
 
     present, exchanges = loss(recorded, as_recorded), []
-    for pair in combinations(range(joints), 2):
-        order = as_recorded.copy()
-        order[list(pair)] = pair[::-1]
-        moved = RigidRows.from_samples(samples.with_order(order), [model])
+    for order in _list_orders(joints):
+        moved = RigidRows.from_samples(samples.with_order(np.array(order)), [model])
         of_channels = ((moved, order), (recorded, order), (moved, as_recorded))
         exchanges += [
-            Exchange(pair, channels, present - loss(rows, efforts))
+            Exchange(order, channels, present - loss(rows, np.array(efforts)))
             for channels, (rows, efforts) in zip(EXCHANGED, of_channels, strict=True)
         ]
     return max(exchanges, key=lambda exchange: exchange.advantage, default=None)
+
+
+def _list_orders(joints: int) -> list[tuple[int, ...]]:
+    """Orders with two joints exchanged, the reversed one, and those that are shifted by one."""
+    recorded = tuple(range(joints))
+    orders = []
+    for one, other in combinations(recorded, 2):
+        exchanged = list(recorded)
+        exchanged[one], exchanged[other] = other, one
+        orders.append(tuple(exchanged))
+    further = (recorded[::-1], recorded[1:] + recorded[:1], recorded[-1:] + recorded[:-1])
+    return [*orders, *(order for order in dict.fromkeys(further) if order not in (recorded, *orders))]
 
 
 @dataclass(frozen=True)

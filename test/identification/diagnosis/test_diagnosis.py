@@ -271,12 +271,21 @@ def test_friction_of_a_joint_that_never_turns_back_shows_no_sign(robot):
 
 @pytest.mark.parametrize("channels", ["efforts", "positions"])
 def test_channels_of_two_joints_that_are_exchanged_are_named(robot, samples, channels):
-    exchange = Exchange((1, 2), channels, 0.0)
+    exchange = Exchange((0, 2, 1, 3), channels, 0.0)
     swapped = exchange.undo(samples)  # an exchange is its own inverse
     (finding,) = diagnose(swapped, robot.model).findings
     assert (finding.code, finding.joints) == ("joints_swapped", ("shoulder", "elbow")) and channels in finding.message
     np.testing.assert_array_equal(exchange.undo(swapped).tau, samples.tau)
     np.testing.assert_array_equal(exchange.undo(swapped).motion.q, samples.motion.q)
+
+
+@pytest.mark.parametrize("order", [(3, 2, 1, 0), (1, 2, 3, 0), (3, 0, 1, 2)])
+def test_names_in_reversed_or_shifted_order_are_named(robot, samples, order):
+    recorded = Exchange(tuple(np.argsort(order)), "all channels", 0.0).undo(samples)  # the inverse order
+    (finding,) = diagnose(recorded, robot.model).findings
+    assert (finding.code, finding.joints) == ("joints_swapped", tuple(robot.joints))
+    assert ", ".join(robot.joints[joint] for joint in order) in finding.message
+    np.testing.assert_array_equal(Exchange(order, "all channels", 0.0).undo(recorded).tau, samples.tau)
 
 
 @pytest.mark.parametrize("joint", [1, 2])
