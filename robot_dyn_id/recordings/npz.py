@@ -51,6 +51,9 @@ _BROKEN = (
 MOTOR = "motor_"
 """Beginning of the keys and columns of the motors of flexible joints: `motor_q`, `motor_tau`, `motor_current`."""
 
+EFFORT_WORDS = ("effort", "torque", "joint_effort", "joint_torque")
+"""Names of efforts in other formats, where one says what they are."""
+
 LARGEST = 2**30
 """Largest size of all arrays of an archive that is held in memory [bytes]: all channels of 7 joints at 1 kHz for 50
 minutes and more."""
@@ -278,8 +281,16 @@ def _require(archive: NpzFile, keys: Sequence[str]) -> None:
 
 
 def _ignored(archive: NpzFile, known: Sequence[str]) -> tuple[str, ...]:
-    """Keys of an archive that mean nothing here."""
-    return tuple(key for key in archive.files if key not in (*known, *_UNUSED) and not key.startswith(MOTOR))
+    """Keys of an archive that mean nothing here.
+
+    Raises:
+        Unreadable: efforts are there by another name, and by none that is known.
+    """
+    others = tuple(key for key in archive.files if key not in (*known, *_UNUSED) and not key.startswith(MOTOR))
+    renamed = [key for key in others if key.lower().rstrip("s") in EFFORT_WORDS]
+    if renamed and not {"tau", "current"} & set(archive.files):
+        raise Unreadable(f"key {renamed[0]} is not known; rename it to tau [N m or N], or to current [A]")
+    return others
 
 
 def _array(archive: np.lib.npyio.NpzFile, key: str) -> NDArray[np.generic]:

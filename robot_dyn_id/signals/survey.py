@@ -106,7 +106,8 @@ class Survey:
         recorded_limit: the same of derivatives of recorded velocities; that of the positions if none are recorded.
         has_velocity: whether velocities are recorded.
         has_temperature: whether temperatures are.
-        velocity_gain: recorded velocity over the derivative of the position, where there is motion.
+        velocity_gain: recorded velocity over the derivative of the position, where there is motion; negative if they
+            have opposite signs.
         velocity_lag: delay of the recorded velocity [s].
         quieter_recorded: whether the recorded velocity has less noise than the derivative.
         sha256: hash of the usable samples.
@@ -400,7 +401,7 @@ def _conclude(
             power, cross = spectra.derived[j, inside[j]], spectra.cross[j, inside[j]]
             if power.sum() > 0:
                 weight = turn[inside[j]]
-                phase = np.angle(cross)
+                phase = np.angle(np.copysign(1.0, cross.real.sum()) * cross)  # an opposite sign is no delay
                 lag[j] = float(-(weight * phase * np.abs(cross)).sum() / max((weight**2 * np.abs(cross)).sum(), 1e-300))
                 gain[j] = float((cross * np.exp(1j * weight * lag[j])).real.sum() / power.sum())
             noisy = frequency > 2 * max(bandwidth[j], 2 / PERIODOGRAM)

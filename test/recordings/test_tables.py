@@ -90,6 +90,7 @@ def test_npz_gaps(tmp_path):
     [
         ({"t": None}, "no key t; it holds q, dq, tau, current, temperature, reference, joint_names"),
         ({"q": None, "joint_names": None}, "no key q, joint_names; it holds t, dq"),
+        ({"tau": None, "current": None, "efforts": TAU}, r"key efforts is not known; rename it to tau \[N m or N\]"),
         ({"t": T[:-1]}, r"q has shape \(40, 3\), expected \(39, 3\)"),
         ({"t": T[:, None]}, r"t has shape \(40, 1\), expected 1 dimension"),
         ({"t": T[0]}, r"t has shape \(\), expected 1 dimension"),

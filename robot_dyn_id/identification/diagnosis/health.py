@@ -189,9 +189,9 @@ VELOCITIES_IN_OTHER_UNIT = Definition(
     "velocities_in_other_unit",
     Section.HEALTH,
     "warning",
-    "Recorded velocities are the derivatives of the positions in another unit: degrees/s, rpm or turns/s. Information "
-    "if derivatives of the positions are used instead.",
-    "convert the velocities to rad/s, or leave them out",
+    "Recorded velocities are the derivatives of the positions in another unit: degrees/s, rpm or turns/s, or with the "
+    "opposite sign. Information if derivatives of the positions are used instead.",
+    "convert the velocities to rad/s in the direction of the positions, or leave them out",
     lowers=dict.fromkeys((*MOTION_USES, "collision_detection"), LIMITED),
     check="velocity",
 )
@@ -240,8 +240,13 @@ SCALED_VELOCITY, SCALED_SPREAD, LARGEST_SCALE = 0.05, 0.02, 10.0
 """Ratio of the recorded velocities to the derivatives of the positions, less 1, above which time or velocities are
 scaled, its largest spread over the joints, and the largest ratio."""
 
-VELOCITY_UNITS = {"degrees/s": 180.0 / math.pi, "rpm": 30.0 / math.pi, "turns/s": 0.5 / math.pi}
-"""Units of velocities that are not rad/s, by their number in 1 rad/s."""
+VELOCITY_UNITS = {
+    "degrees/s": 180.0 / math.pi,
+    "rpm": 30.0 / math.pi,
+    "turns/s": 0.5 / math.pi,
+    "the opposite direction": -1.0,
+}
+"""Units of velocities that are not rad/s, by their number in 1 rad/s; m/s have only another direction."""
 
 
 TRAINING_NEEDS = frozenset({"effort_coarse", "joint_barely_moves", "velocity_mismatch"})
@@ -425,7 +430,7 @@ def _examine_velocities(survey: Survey, velocity: str, slides: Mask) -> list[Fin
         return []
     converted, findings = np.zeros_like(known), []
     for unit, factor in VELOCITY_UNITS.items():
-        alike = known & ~slides & (np.abs(survey.velocity_gain / factor - 1.0) < SCALED_SPREAD)
+        alike = known & (~slides | (factor < 0.0)) & (np.abs(survey.velocity_gain / factor - 1.0) < SCALED_SPREAD)
         if alike.any():
             findings.append(_report_unit(survey, unit, alike, velocity))
         converted |= alike

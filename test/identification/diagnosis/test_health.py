@@ -264,6 +264,14 @@ def test_velocities_in_another_unit_are_named_with_it(healthy, unit):
     assert examine(surveyed, ROBOT.model, "derivative") == ()
 
 
+def test_velocities_of_the_opposite_sign_are_named(healthy):
+    surveyed = survey([changed(healthy, dq=lambda dq: -dq)], healthy.joint_names, {})
+    (found,) = examine(surveyed, ROBOT.model, "auto")
+    assert (found.code, found.severity) == ("velocities_in_other_unit", "info")
+    assert "as those in the opposite direction" in found.message and set(found.joints) == set(ROBOT.joints)
+    assert (np.abs(surveyed.velocity_lag) < 1e-3).all()
+
+
 def test_a_short_recording_is_not_coarse_for_its_few_samples():
     short = ROBOT.record(1, duration=40.0)
     short = changed(short, slice(0, 45), tau=lambda tau: tau[:45])
