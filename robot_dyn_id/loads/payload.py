@@ -465,7 +465,7 @@ def make_consistent_payload(link: str, values: Array, covariance: Array, unexcit
         )
     if not mass > 0.0:
         why = (
-            "the sign of the wrench or of the efforts is wrong"
+            "the sign of the wrench or of the efforts is wrong, or their unit is not that of the bare arm"
             if mass < -NEGATIVE_MASS_SIGMAS * sigma
             else "there may be none"
         )
