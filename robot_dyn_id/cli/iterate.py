@@ -22,14 +22,6 @@ from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.files.term_values import read_term_values
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.findings import summarize_findings
-from robot_dyn_id.identification.iteration import (
-    IterationResult,
-    SimulatedTrials,
-    Trial,
-    TrialIdentifier,
-    iterate,
-    scale_inertia_for_motion,
-)
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Stage
@@ -37,6 +29,14 @@ from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.simulation.controllers import Gains, check_robot
 from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.version import __version__
+from robot_dyn_id.workflow.iteration import (
+    IterationResult,
+    SimulatedTrials,
+    Trial,
+    TrialIdentifier,
+    iterate,
+    scale_inertia_for_motion,
+)
 
 MAX_DEVIATION = np.pi
 """Distance of a joint from the motion at which a trial is stopped [rad or m]."""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assembly of the parameter set from the results of an identification."""
+"""Parts of parameter sets, and sets that differ from others in a part."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.row_statistics import RowStatistics
 from robot_dyn_id.identification.factor import Factor
 from robot_dyn_id.identification.model import IdentifiedModel
-from robot_dyn_id.identification.settings import store_drives
 from robot_dyn_id.identification.thresholds import Thresholds
 from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.parameters import (
@@ -39,9 +38,6 @@ from robot_dyn_id.parameters import (
     urdf_hash,
 )
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, compute_torque_shares
-
-if TYPE_CHECKING:
-    from robot_dyn_id.identification.stages.judged import Judged
 
 NO_RESIDUALS = ResidualProfile(np.zeros(0), np.zeros(0))
 """Profile where residuals are not known."""
@@ -94,52 +90,12 @@ class HeldOutErrors:
         return cls.from_predictions(recordings, [rows.estimate(names).values for rows in others])
 
 
-def assemble(judged: Judged, software_version: str) -> ParameterSet:
-    """Assemble a parameter set.
-
-    Args:
-        judged: the model, its evaluation, and all that led to them.
-        software_version: version of this package.
-    """
-    fitted, evaluation = judged.fitted, judged.evaluation
-    training, examined = fitted.chosen.trials, fitted.chosen.examined
-    plan, kind = training.plan, examined.effort_kind
-    adds = examined.read.settings.robot_compensates or implied_compensations(kind)
-    return ParameterSet(
-        **_describe_model(fitted.model, training.ranges),
-        effort=Effort(kind, adds, *store_drives(training.drives, training.joints), training.offset_deviations),
-        processing=SignalProcessing(
-            sample_rate=plan.rate,
-            cutoff_frequency=plan.low_pass.cutoff,
-            motion_cutoff_frequency=plan.motion_pass.cutoff,
-            filter_order=plan.low_pass.order,
-            velocity_source="recorded" if plan.recorded_velocity else "derivative",
-        ),
-        residuals=_profile_residuals(evaluation) or NO_RESIDUALS,
-        provenance=Provenance(
-            sources=tuple(make_storable(recording.source, LONGEST_LINE) for recording in training.recordings),
-            sha256=training.survey.sha256,
-            fingerprint=examined.fingerprint,
-            estimator=fitted.fit.estimator,
-            software_version=software_version,
-        ),
-        judgment=Judgment(
-            held_out_nrmse=np.array([joint.nrmse for joint in evaluation.held_out.joints]),
-            held_out_all_joints_nrmse=evaluation.held_out.all_joints_nrmse,
-            held_out_method=evaluation.held_out.method,
-            verdict=evaluation.verdict.word,
-            reasons=tuple(make_storable(reason, LONGEST_LINE) for reason in evaluation.verdict.reasons),
-            fit_for=tuple(judgment.fit for judgment in evaluation.uses),
-            unexplained_joints=evaluation.held_out.list_unexplained(examined.read.settings.thresholds.explained),
-        ),
-    )
-
-
-def _profile_residuals(evaluation: Evaluation) -> ResidualProfile | None:
-    """Residuals of the training data; None without valid samples."""
+def profile_residuals(evaluation: Evaluation) -> ResidualProfile:
+    """Residuals of the training data; `NO_RESIDUALS` without valid samples."""
     trace = evaluation.trace
     crossed = evaluation.held_out.method == "cross_validation"  # the training data themselves were held out
-    return ResidualProfile.from_samples(trace.residual, trace.motion.dq, trace.valid) if crossed else trace.profile
+    profile = ResidualProfile.from_samples(trace.residual, trace.motion.dq, trace.valid) if crossed else trace.profile
+    return profile or NO_RESIDUALS
 
 
 def assemble_from_factor(
@@ -168,7 +124,7 @@ def assemble_from_factor(
     names = "drive_gains", "drive_signs", "relative_gains"
     gains, signs, relative = (np.array(choices[name], dtype=np.float64) for name in names)
     return ParameterSet(
-        **_describe_model(identified, factor.ranges),
+        **describe_model(identified, factor.ranges),
         effort=Effort(kind, implied_compensations(kind), gains, signs, relative, np.zeros(0)),
         processing=SignalProcessing(
             sample_rate=choices["sample_rate"] / choices["decimation"],
@@ -204,7 +160,7 @@ def _describe_data(factor: Factor, estimator: str, software_version: str) -> Pro
     return Provenance(sources, factor.data_sha256, factor.fingerprint, estimator, software_version)
 
 
-def _describe_model(identified: IdentifiedModel, trained: Ranges) -> dict[str, Any]:
+def describe_model(identified: IdentifiedModel, trained: Ranges) -> dict[str, Any]:
     """Parts of a parameter set that follow from a model and the ranges of its training motion."""
     regressor, base, estimate = identified.regressor, identified.base, identified.estimate
     model = regressor.model

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from robot_dyn_id.cores import one_blas_thread
 from robot_dyn_id.data.recording import Recording
-from robot_dyn_id.identification.assembly import assemble
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.stages.chosen import Chosen
 from robot_dyn_id.identification.stages.examined import Examined
@@ -55,7 +54,7 @@ def identify(
     chosen = Chosen.from_examined(examined, progress)
     fitted = Fitted.from_chosen(chosen, progress)
     judged = Judged.from_fitted(fitted, progress)
-    return Identification(assemble(judged, software_version), judged)
+    return Identification.from_judged(judged, software_version)
 
 
 @one_blas_thread()

@@ -401,7 +401,7 @@ def _conclude(
             power, cross = spectra.derived[j, inside[j]], spectra.cross[j, inside[j]]
             if power.sum() > 0:
                 weight = turn[inside[j]]
-                phase = np.angle(np.copysign(1.0, cross.real.sum()) * cross)  # an opposite sign is no delay
+                phase = np.angle(np.copysign(1.0, cross.real.sum()) * cross)  # opposite signs are not a delay
                 lag[j] = float(-(weight * phase * np.abs(cross)).sum() / max((weight**2 * np.abs(cross)).sum(), 1e-300))
                 gain[j] = float((cross * np.exp(1j * weight * lag[j])).real.sum() / power.sum())
             noisy = frequency > 2 * max(bandwidth[j], 2 / PERIODOGRAM)

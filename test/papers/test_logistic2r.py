@@ -12,7 +12,6 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.configuration import read_configuration
 from robot_dyn_id.files.shared import find_shared_file
-from robot_dyn_id.identification.iteration import SimulatedTrials
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.model.robot import RobotModel
@@ -36,6 +35,7 @@ from robot_dyn_id.papers.logistic2r.studies import (
 from robot_dyn_id.simulation.controllers import Gains, ScaledNominalInertia
 from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.simulation.simulated_robot import BLOCK, SensorStream
+from robot_dyn_id.workflow.iteration import SimulatedTrials
 
 
 @pytest.fixture(scope="module")

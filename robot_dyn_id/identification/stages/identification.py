@@ -8,17 +8,30 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from robot_dyn_id.errors import make_storable
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
+from robot_dyn_id.identification.assembly import describe_model, profile_residuals
 from robot_dyn_id.identification.fit.identifiability import Identifiability, assess_identifiability
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.selection.choice import Selection
 from robot_dyn_id.identification.selection.engine import Tried
+from robot_dyn_id.identification.settings import store_drives
 from robot_dyn_id.identification.stages.judged import Judged
 from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.identification.validation.verdict import Verdict
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import (
+    LONGEST_LINE,
+    Effort,
+    Judgment,
+    ParameterSet,
+    Provenance,
+    SignalProcessing,
+    implied_compensations,
+)
 from robot_dyn_id.signals.trials import FilteredTrials
 
 if TYPE_CHECKING:
@@ -36,6 +49,48 @@ class Identification:
 
     parameters: ParameterSet
     judged: Judged
+
+    @classmethod
+    def from_judged(cls, judged: Judged, software_version: str) -> Self:
+        """Put the parameter set together.
+
+        Args:
+            judged: the model, its evaluation, and all that led to them.
+            software_version: version of this package.
+        """
+        fitted, evaluation = judged.fitted, judged.evaluation
+        training, examined = fitted.chosen.trials, fitted.chosen.examined
+        plan, kind = training.plan, examined.effort_kind
+        adds = examined.read.settings.robot_compensates or implied_compensations(kind)
+        parameters = ParameterSet(
+            **describe_model(fitted.model, training.ranges),
+            effort=Effort(kind, adds, *store_drives(training.drives, training.joints), training.offset_deviations),
+            processing=SignalProcessing(
+                sample_rate=plan.rate,
+                cutoff_frequency=plan.low_pass.cutoff,
+                motion_cutoff_frequency=plan.motion_pass.cutoff,
+                filter_order=plan.low_pass.order,
+                velocity_source="recorded" if plan.recorded_velocity else "derivative",
+            ),
+            residuals=profile_residuals(evaluation),
+            provenance=Provenance(
+                sources=tuple(make_storable(recording.source, LONGEST_LINE) for recording in training.recordings),
+                sha256=training.survey.sha256,
+                fingerprint=examined.fingerprint,
+                estimator=fitted.fit.estimator,
+                software_version=software_version,
+            ),
+            judgment=Judgment(
+                held_out_nrmse=np.array([joint.nrmse for joint in evaluation.held_out.joints]),
+                held_out_all_joints_nrmse=evaluation.held_out.all_joints_nrmse,
+                held_out_method=evaluation.held_out.method,
+                verdict=evaluation.verdict.word,
+                reasons=tuple(make_storable(reason, LONGEST_LINE) for reason in evaluation.verdict.reasons),
+                fit_for=tuple(judgment.fit for judgment in evaluation.uses),
+                unexplained_joints=evaluation.held_out.list_unexplained(examined.read.settings.thresholds.explained),
+            ),
+        )
+        return cls(parameters, judged)
 
     @property
     def evaluation(self) -> Evaluation:

@@ -9,10 +9,10 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.identification.iteration import Iteration
 from robot_dyn_id.papers.logistic2r.strokes import JOINTS, PAPER, SAMPLE, ControlModel, Strokes, StrokeTrials
 from robot_dyn_id.papers.logistic2r.studies import Run
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel
+from robot_dyn_id.workflow.iteration import Iteration
 
 SHOWN = 3
 """Number of iterations that the paper shows."""

@@ -21,12 +21,12 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.stepwise import Equations, Group, StepwisePlan, plan_steps, solve_steps
 from robot_dyn_id.excitation.forms.logistic import Logistic
-from robot_dyn_id.identification.iteration import SimulatedTrials, Trial, scale_inertia_for_motion
 from robot_dyn_id.papers.inputs import model_of
 from robot_dyn_id.parameters import BaseParameters
 from robot_dyn_id.signals.strokes import compute_rates_at_angle
 from robot_dyn_id.simulation.controllers import Gains, ScaledNominalInertia
 from robot_dyn_id.simulation.sensors import Sensors
+from robot_dyn_id.workflow.iteration import SimulatedTrials, Trial, scale_inertia_for_motion
 
 GRAVITY = (0.0, 0.0, -9.8)
 """Not printed; the paper's torques fit it [m/s^2]."""

@@ -15,13 +15,6 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.identification.iteration import (
-    IterationResult,
-    SimulatedTrials,
-    Trial,
-    iterate,
-    scale_inertia_for_motion,
-)
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.papers.figures import Extent, Figure, Spread
@@ -29,6 +22,13 @@ from robot_dyn_id.papers.logistic2r.strokes import GROUPS, PAPER, SAMPLE, Contro
 from robot_dyn_id.progress import Progress, Stage
 from robot_dyn_id.simulation.controllers import Gains, ScaledNominalInertia
 from robot_dyn_id.simulation.sensors import Sensors
+from robot_dyn_id.workflow.iteration import (
+    IterationResult,
+    SimulatedTrials,
+    Trial,
+    iterate,
+    scale_inertia_for_motion,
+)
 
 START = 0.1
 """Our rule for the start: largest gravity sag of a joint as a fraction of its stroke."""

@@ -15,17 +15,17 @@ from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation import draw_random_fourier
-from robot_dyn_id.identification.iteration import (
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.simulation.controllers import Gains
+from robot_dyn_id.simulation.sensors import Sensors
+from robot_dyn_id.workflow.iteration import (
     SimulatedTrials,
     Trial,
     TrialIdentifier,
     iterate,
     scale_inertia_for_motion,
 )
-from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.simulation.controllers import Gains
-from robot_dyn_id.simulation.sensors import Sensors
 
 GAINS, DROOP, WRONG = Gains.from_bandwidth(10.0), 0.3, 0.5
 PLANAR = urdf(joint("one", "base", "l1", axis="0 1 0"), joint("two", "l1", "l2", axis="0 1 0"), links=2)
