@@ -22,7 +22,7 @@ from robot_dyn_id.actuators.fit import (
 )
 from robot_dyn_id.actuators.friction import Added, fit_friction
 from robot_dyn_id.actuators.layout import ParameterLayout
-from robot_dyn_id.actuators.links import Links, fit_links
+from robot_dyn_id.actuators.links import Links, find_scale, fit_links
 from robot_dyn_id.actuators.model import ABSENT, ActuatorModel
 from robot_dyn_id.actuators.motion import SHORT_WINDOW_S, CommandedMotion
 from robot_dyn_id.actuators.rollout import Limb, split_into_limbs
@@ -140,6 +140,10 @@ class ActuatorEstimate:
         limited: share of the time in which each joint is at its effort limit, shape (n,).
         ended: share of the time in which each joint is at a stop, or its reference beyond its range, shape (n,).
         largest: largest commanded effort of each joint in the simulation [N m or N], shape (n,).
+        loads: smallest and largest load of each joint in it, the torque of the links without acceleration and without
+            its sign [N m or N], shape (2, n).
+        scale: 95 % interval of the effort of the drives, by the gains that are given, as a ratio to what the links of
+            the robot description take; not a number without such gains.
         shared: tests of shared values.
         friction: tests of friction that joints may have.
         recordings: number of recordings.
@@ -153,6 +157,8 @@ class ActuatorEstimate:
     limited: Array
     ended: Array
     largest: Array
+    loads: Array
+    scale: tuple[float, float]
     shared: tuple[Shared, ...]
     friction: tuple[Added, ...]
     recordings: int
@@ -200,6 +206,7 @@ def identify(
     stretches, fit = correct_steps(measured, fit, CORRECTIONS, BLOCK_S)
     fit = fit_ends(limbs, motions, stretches, fit, BLOCK_S)
     fit = _drop_limits(stretches, fit)
+    scale = find_scale(limbs, stretches, fit)
     progress("fitting links near those of the robot description")
     links, stretches, fit = _free_links(model, measured, stretches, fit)
     measured = _move(measured, split_into_limbs(links.robot)) if links.gain else measured
@@ -209,7 +216,7 @@ def identify(
     fit, shared = _test_delay(stretches, fit, layout)
     fit, tests = _test_types(stretches, fit, list(_find_types(types, joints)))
     shared += tests
-    return _conclude(links, stretches, fit, tuple(shared), friction, motions)
+    return _conclude(links, stretches, fit, tuple(shared), friction, scale, motions)
 
 
 def _fit_from(stretches: Sequence[LimbMotion], start: ActuatorModel, layout: ParameterLayout) -> ActuatorFit:
@@ -387,6 +394,7 @@ def _conclude(
     fit: ActuatorFit,
     shared: tuple[Shared, ...],
     friction: tuple[Added, ...],
+    scale: tuple[float, float],
     motions: Sequence[CommandedMotion],
 ) -> ActuatorEstimate:
     """Intervals by physics: those of values that are not negative end at zero, and hold the estimate."""
@@ -418,6 +426,8 @@ def _conclude(
         fit.equations.limited,
         fit.equations.ended,
         fit.equations.largest.max(axis=0),
+        fit.equations.loads,
+        scale,
         shared,
         friction,
         len({stretch.recording for stretch in stretches}),

@@ -16,7 +16,7 @@ from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives,
 from robot_dyn_id.actuators.judgment import USE as SIMULATION
 from robot_dyn_id.actuators.judgment import judge
 from robot_dyn_id.actuators.model import ABSENT, SIGNED, ActuatorModel
-from robot_dyn_id.actuators.motion import CommandedMotion, read_motions
+from robot_dyn_id.actuators.motion import CommandedMotion, read_motions, refuse_degrees
 from robot_dyn_id.actuators.validation import RolloutErrors, validate
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
@@ -326,8 +326,8 @@ def identify_actuators(
         progress: callback that receives every stage of the work.
 
     Raises:
-        InputError: recordings without commanded positions, a joint that does not move, or gains that make the
-            simulation diverge.
+        InputError: recordings without commanded positions, positions that are not in radians, a joint that does not
+            move, or gains that make the simulation diverge.
         UsageError: contradictory gains, or names that the robot does not have.
     """
     training, others = _as_list(recordings), _as_list(held_out)
@@ -346,6 +346,7 @@ def identify_actuators(
     groups = [_expand_part("types", part, joints) for part in settings.types]
     motions = [motion for one in training for motion in read_motions(one, joints)]
     validation = [motion for one in others for motion in read_motions(one, joints)]
+    refuse_degrees(model, [*motions, *validation])
     estimate = identify(model, motions, known, groups, lambda text: progress(Stage(text)))
     errors = None
     if validation:

@@ -56,6 +56,23 @@ def test_commands_of_other_joints_explain_no_effort():
     assert found.severity == "error" and found.joints == (MODEL.joint_names[1],)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("factor", [0.5, 1.25, 2.0])
+def test_gains_of_another_scale_than_the_masses_are_named(factor):
+    """A quarter may be an error of the masses."""
+    drives = KnownDrives(factor * TRUTH.kp, factor * TRUTH.kd, KNOWN.limit)
+    estimate = identify(MODEL, [record(duration=5.0, rate=50.0)], drives)
+    low, high = estimate.scale
+    assert low < factor < high or max(low / factor, factor / high) < 1.05
+    assert ("actuator_gains_scaled" in codes(estimate, drives)) == (factor != 1.25)
+
+
+def test_gains_that_are_not_known_have_no_scale():
+    hidden = np.full(3, np.nan)
+    estimate = identify(MODEL, [record(duration=5.0, rate=50.0)], KnownDrives(hidden, hidden, KNOWN.limit))
+    assert np.isnan(estimate.scale).all()
+
+
 def test_offsets_that_no_weight_explains_are_named(estimate):
     assert "actuator_offset_large" not in codes(estimate)
     pushed = replace(estimate.actuators, offset=estimate.actuators.offset + np.array([0.0, 60.0, 0.0]))
