@@ -142,8 +142,6 @@ class ActuatorEstimate:
         largest: largest commanded effort of each joint in the simulation [N m or N], shape (n,).
         loads: smallest and largest load of each joint in it, the torque of the links without acceleration and without
             its sign [N m or N], shape (2, n).
-        scale: 95 % interval of the effort of the drives, by the gains that are given, as a ratio to what the links of
-            the robot description take; not a number without such gains.
         shared: tests of shared values.
         friction: tests of friction that joints may have.
         recordings: number of recordings.
@@ -158,7 +156,6 @@ class ActuatorEstimate:
     ended: Array
     largest: Array
     loads: Array
-    scale: tuple[float, float]
     shared: tuple[Shared, ...]
     friction: tuple[Added, ...]
     recordings: int
@@ -206,7 +203,6 @@ def identify(
     stretches, fit = correct_steps(measured, fit, CORRECTIONS, BLOCK_S)
     fit = fit_ends(limbs, motions, stretches, fit, BLOCK_S)
     fit = _drop_limits(stretches, fit)
-    scale = find_scale(limbs, stretches, fit)
     progress("fitting links near those of the robot description")
     links, stretches, fit = _free_links(model, measured, stretches, fit)
     measured = _move(measured, split_into_limbs(links.robot)) if links.gain else measured
@@ -216,7 +212,7 @@ def identify(
     fit, shared = _test_delay(stretches, fit, layout)
     fit, tests = _test_types(stretches, fit, list(_find_types(types, joints)))
     shared += tests
-    return _conclude(links, stretches, fit, tuple(shared), friction, scale, motions)
+    return _conclude(links, stretches, fit, tuple(shared), friction, motions)
 
 
 def _fit_from(stretches: Sequence[LimbMotion], start: ActuatorModel, layout: ParameterLayout) -> ActuatorFit:
@@ -235,8 +231,8 @@ def _free_links(
     Actuators that were fitted with wrong links make up for them: the links are fitted again with the new ones.
     """
     limbs = described = split_into_limbs(model)
-    links = Links.from_description(model)
     measured, stretches = (_move(part, limbs) for part in (measured, stretches))
+    links = Links.from_description(model, find_scale(limbs, stretches, fit))
     while True:
         other, start = fit_links(links, described, limbs, stretches, fit)
         if other is links:
@@ -394,7 +390,6 @@ def _conclude(
     fit: ActuatorFit,
     shared: tuple[Shared, ...],
     friction: tuple[Added, ...],
-    scale: tuple[float, float],
     motions: Sequence[CommandedMotion],
 ) -> ActuatorEstimate:
     """Intervals by physics: those of values that are not negative end at zero, and hold the estimate."""
@@ -427,7 +422,6 @@ def _conclude(
         fit.equations.ended,
         fit.equations.largest.max(axis=0),
         fit.equations.loads,
-        scale,
         shared,
         friction,
         len({stretch.recording for stretch in stretches}),

@@ -312,7 +312,7 @@ def _compute_weight(model: RobotModel) -> Array:
 
 
 def _judge_scale(estimate: ActuatorEstimate) -> Iterator[Finding]:
-    low, high = estimate.scale
+    low, high = estimate.links.scale
     if low > EQUAL_WARNED or high < 1.0 / EQUAL_WARNED:
         message = (
             f"the efforts of the drives, by the gains that are given, are {0.5 * (low + high):.3g} ({low:.3g} to "

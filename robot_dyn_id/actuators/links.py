@@ -17,7 +17,7 @@ import numpy as np
 from robot_dyn_id.actuators.fit import ActuatorFit, LimbMotion
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.rollout import Limb
-from robot_dyn_id.actuators.spread import LEAST_RECORDINGS, PARTS, solve_scaled
+from robot_dyn_id.actuators.spread import LEAST_LEFT, LEAST_RECORDINGS, PARTS, solve_scaled
 from robot_dyn_id.actuators.start import MECHANICAL
 from robot_dyn_id.actuators.validation import find_free_rows
 from robot_dyn_id.arrays import Array
@@ -49,16 +49,19 @@ class Links:
             parts of the data that actuators were not fitted to; 0: those that were given.
         deviations: standard deviations of `MECHANICAL` from the links that other parts of the data would give, shape
             (4, n); 0 for given links.
+        scale: 95 % interval of the effort of the drives, by the gains that are given, as a ratio to what the links that
+            were given take; not a number without such gains.
     """
 
     robot: RobotModel = field(repr=False)
     gain: float
     deviations: Array = field(repr=False)
+    scale: tuple[float, float]
 
     @classmethod
-    def from_description(cls, robot: RobotModel) -> Links:
+    def from_description(cls, robot: RobotModel, scale: tuple[float, float]) -> Links:
         """The links that were given."""
-        return cls(robot, 0.0, np.zeros((len(MECHANICAL), len(robot.joint_names))))
+        return cls(robot, 0.0, np.zeros((len(MECHANICAL), len(robot.joint_names))), scale)
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,8 @@ class _LimbGrams:
     def compare_efforts(self, left_out: int | None = None) -> Array:
         """Square of the torque of the present links without what terms explain, and its product with the effort, (2,).
 
+        Zeros where terms, such as the armature of a joint with a vertical axis, explain all but rounding.
+
         Args:
             left_out: number of the part that is left out.
         """
@@ -112,7 +117,9 @@ class _LimbGrams:
         links = self.bodies @ gram[:size]
         terms = gram[size:-1]
         explained = solve_scaled(terms[:, size:-1], links[size:-1])
-        return np.array([links[:size] @ self.bodies - links[size:-1] @ explained, links[-1] - explained @ terms[:, -1]])
+        whole = links[:size] @ self.bodies
+        left = whole - links[size:-1] @ explained
+        return np.array([left, links[-1] - explained @ terms[:, -1]]) if left > LEAST_LEFT * whole else np.zeros(2)
 
     def _sum_parts(self, left_out: int | None) -> Array:
         """Matrix of the data without a part."""
@@ -204,7 +211,8 @@ def _choose(grams: Sequence[_LimbGrams]) -> tuple[float, tuple[int, ...]]:
 def find_scale(limbs: Sequence[Limb], stretches: Sequence[LimbMotion], fit: ActuatorFit) -> tuple[float, float]:
     """95 % interval of the effort of the drives, by their gains, as a ratio to what links and free terms take.
 
-    Not a number if gains are not known. The interval is that of `PARTS` parts that are left out in turn.
+    Not a number if gains are not known, or terms explain the torque of the links. The interval is that of `PARTS` parts
+    that are left out in turn.
 
     Args:
         limbs: limbs with the links that are described.
@@ -217,7 +225,7 @@ def find_scale(limbs: Sequence[Limb], stretches: Sequence[LimbMotion], fit: Actu
 
     def solve(left_out: int | None = None) -> float:
         square, product = np.sum([one.compare_efforts(left_out) for one in grams], axis=0)
-        return float(product / square)
+        return float(product / square) if square else np.nan
 
     scale, changes = solve(), np.array([solve(part) for part in range(PARTS)])
     half_width = find_critical_ratio(PARTS, 2) * float(np.sqrt((PARTS - 1) * changes.var()))
