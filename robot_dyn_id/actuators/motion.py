@@ -13,9 +13,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.identification.diagnosis.health import find_degrees
 from robot_dyn_id.kernels.actuators import HeldCommands
-from robot_dyn_id.model.robot import RobotModel
 
 LONGEST_WINDOW_S = 30.0
 """Longest stretch that is simulated from one initial state [s]: what is kept of it stays small."""
@@ -114,25 +112,6 @@ class CommandedMotion:
         ends = np.linspace(0, len(self.t) - 1, count + 1).astype(int).tolist()
         for first, last in pairwise(ends):
             yield self.part(first, last + 1)
-
-
-def refuse_degrees(model: RobotModel, motions: Sequence[CommandedMotion]) -> None:
-    """Refuse positions that are not in radians.
-
-    Args:
-        model: robot model.
-        motions: motions of its joints.
-
-    Raises:
-        InputError: positions beyond a full turn and beyond the limits of the robot description.
-    """
-    for motion in motions:
-        finding = find_degrees(model, motion.q.min(axis=0), motion.q.max(axis=0))
-        if finding:
-            raise InputError(
-                f"{motion.source}: {finding.message}: convert them and the commanded positions to radians, or correct "
-                "the limits"
-            )
 
 
 def read_motions(recording: Recording, joints: Sequence[str]) -> tuple[CommandedMotion, ...]:

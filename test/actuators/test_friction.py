@@ -174,10 +174,11 @@ def test_a_finding_names_friction_that_models_of_other_simulators_lack():
 @pytest.mark.slow
 def test_models_of_other_simulators_have_the_friction_of_the_mean_load(tmp_path):
     estimate, load = find(LOADED), np.array([20.0, 10.0, 2.0])
-    result = ActuatorResult(MODEL, estimate, None, np.ones(3), load, (), (), ())
+    result = ActuatorResult(MODEL, estimate, None, np.ones(3), load, judge(estimate, KNOWN, None), (), ())
     files = result.save(tmp_path)
     friction = estimate.actuators.coulomb + estimate.actuators.load_coulomb * load
     joints = ElementTree.parse(files["mjcf_file"]).getroot().iter("joint")
     found = {joint.get("name"): float(joint.get("frictionloss")) for joint in joints}
     np.testing.assert_allclose([found[name] for name in MODEL.joint_names], friction, rtol=1e-12)
+    assert "loads of the recordings" in (tmp_path / "actuators.yaml").read_text()
     assert read_actuators(files["file"]).actuators.load_coulomb == pytest.approx(estimate.actuators.load_coulomb)
