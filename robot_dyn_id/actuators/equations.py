@@ -29,6 +29,7 @@ class NormalEquations:
         ended: share of the time in which each joint is at a stop, or its reference beyond its range, shape (n,).
         largest: largest effort that each joint's drive commands in each stretch, were it not limited [N m or N], shape
             (stretches, n); 0 for joints of other limbs.
+        loads: smallest and largest load of each joint, without its sign [N m or N], shape (2, n).
     """
 
     matrices: Array = field(repr=False)
@@ -40,6 +41,7 @@ class NormalEquations:
     limited: Array
     ended: Array
     largest: Array
+    loads: Array
 
     @property
     def matrix(self) -> Array:

@@ -434,7 +434,7 @@ class _Task:
             weights: weights of the joints, shape (n,).
         """
 
-        def differentiate_one(number: int) -> tuple[tuple[Array, ...], Array, Array, Array]:
+        def differentiate_one(number: int) -> tuple[tuple[Array, ...], Array, Array, Array, Array]:
             stretch, state = self.stretches[number], initial[number]
             actuators = self._actuators(stretch, values)
             positions, rollout = state.simulate(stretch.limb, actuators, stretch.motion)
@@ -443,16 +443,20 @@ class _Task:
             error = stretch.motion.q - positions
             blocks = cut_into_blocks(stretch.motion, self.block)
             found = eliminate_initial(slopes, len(columns), error, weights[stretch.joints], blocks)
-            return found, rollout.limited, rollout.ended, np.abs(rollout.efforts).max(axis=0)
+            largest, load = np.abs(rollout.efforts).max(axis=0), np.abs(rollout.steps.load)
+            return found, rollout.limited, rollout.ended, largest, np.array([load.min(axis=0), load.max(axis=0)])
 
         p, n = self.layout.count, len(self.joint_names)
         matrices, scores, squares, initials, shares = [], [], [], [], []
         numbers: dict[tuple[int, str, float, int], int] = {}
         recordings: list[int] = []
         limited, ended, lengths, largest = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((len(self.stretches), n))
+        loads = np.full((len(self.stretches), 2, n), np.nan)
         with closing(map_in_order(differentiate_one, range(len(self.stretches)))) as results:
             for number, (stretch, result) in enumerate(zip(self.stretches, results, strict=True)):
-                (matrix, score, square, start, share), at_limit, at_end, largest[number, stretch.joints] = result
+                (matrix, score, square, start, share), at_limit, at_end, effort, load = result
+                largest[number, stretch.joints] = effort
+                loads[number][:, stretch.joints] = load
                 index = self.layout.index[:, stretch.joints]
                 places = index[index >= 0]
                 limited[stretch.joints] += at_limit * len(stretch.motion.t)
@@ -480,6 +484,7 @@ class _Task:
             limited / lengths,
             ended / lengths,
             largest,
+            np.array([np.nanmin(loads[:, 0], axis=0), np.nanmax(loads[:, 1], axis=0)]),
         )
 
     def back(self, equations: NormalEquations, step: Array) -> list[Array]:

@@ -6,6 +6,10 @@ were not fitted to better than those without, and then those of the fit with it 
 on the load is a start of friction that does. Presliding has none at a breakaway displacement of zero, where the
 derivatives jump: simulations with displacements of the term `dahl`, all else as it is, choose the start of each joint.
 What an infinitesimal change of one parameter alone improves, it improves too where all others are fitted.
+
+A joint has a kind of friction only where the motion separates it from its other values, see `_find_inseparable`: a load
+that hardly changes makes Coulomb friction and a factor of the load one value, whose shares errors of the model choose,
+and which predict friction at other loads at random. Such joints keep the simpler model, and the rest is tried again.
 """
 
 from __future__ import annotations
@@ -19,7 +23,8 @@ import numpy as np
 from robot_dyn_id.actuators.comparison import compare_equations
 from robot_dyn_id.actuators.fit import ActuatorFit, LimbMotion, compute_errors, correct_steps, fit_actuators
 from robot_dyn_id.actuators.model import ActuatorModel
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.actuators.spread import CONFOUNDED, EstimateSpread, correlate
+from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.terms import Dahl
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.identification.selection.engine import Tried
@@ -98,7 +103,7 @@ def _find_displacements(stretches: Sequence[LimbMotion], fit: ActuatorFit) -> Ar
 def _try(
     stretches: Sequence[LimbMotion], fit: ActuatorFit, start: ActuatorFit, kind: int, block: float
 ) -> tuple[ActuatorFit, Tried]:
-    """Fit of a kind of friction without the joints that end at none, and its gain.
+    """Fit of a kind of friction of the joints in which it is separable, and its gain.
 
     Args:
         stretches: windows of motions.
@@ -111,8 +116,30 @@ def _try(
         InputError: a simulation diverges.
     """
     tried = compare_equations(stretches, fit, start, block)
-    if not tried.pays:
-        return fit, tried
-    wide = fit_actuators(stretches, start.actuators, start.layout, block, fit.initial)
-    wide = wide.without(kind, wide.actuators.values[kind] == 0.0)
-    return wide, compare_equations(stretches, fit, wide, block)
+    while tried.pays:
+        wide = fit_actuators(stretches, start.actuators, start.layout, block, fit.initial)
+        wide = wide.without(kind, wide.actuators.values[kind] == 0.0)
+        mixed = _find_inseparable(wide, kind)
+        if not mixed.any():
+            return wide, compare_equations(stretches, fit, wide, block)
+        values = start.actuators.values
+        values[kind, mixed] = fit.actuators.values[kind, mixed]
+        actuators = ActuatorModel.from_values(fit.actuators.joint_names, values)
+        start = replace(start, actuators=actuators, layout=start.layout.without(kind, mixed))
+        tried = compare_equations(stretches, fit, start, block)
+    return fit, tried
+
+
+def _find_inseparable(fit: ActuatorFit, kind: int) -> Mask:
+    """Joints whose motion does not separate a kind of friction from their other values, shape (n,).
+
+    Its interval contains 0, or its correlation with another value of the joint is above `CONFOUNDED`.
+    """
+    index, values = fit.layout.index, fit.actuators.values
+    half_width = EstimateSpread.from_equations(fit.equations).half_width
+    linked = np.abs(correlate(fit.equations.matrix)) > CONFOUNDED
+    mixed = np.zeros(index.shape[1], dtype=bool)
+    for j in np.flatnonzero(index[kind] >= 0).tolist():
+        number, own = index[kind, j], index[index[:, j] >= 0, j]
+        mixed[j] = values[kind, j] <= half_width[number] or np.count_nonzero(linked[number, own]) > 1  # one is its own
+    return mixed

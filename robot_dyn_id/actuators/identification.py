@@ -22,7 +22,7 @@ from robot_dyn_id.actuators.fit import (
 )
 from robot_dyn_id.actuators.friction import Added, fit_friction
 from robot_dyn_id.actuators.layout import ParameterLayout
-from robot_dyn_id.actuators.links import Links, fit_links
+from robot_dyn_id.actuators.links import Links, find_scale, fit_links
 from robot_dyn_id.actuators.model import ABSENT, ActuatorModel
 from robot_dyn_id.actuators.motion import SHORT_WINDOW_S, CommandedMotion
 from robot_dyn_id.actuators.rollout import Limb, split_into_limbs
@@ -140,6 +140,8 @@ class ActuatorEstimate:
         limited: share of the time in which each joint is at its effort limit, shape (n,).
         ended: share of the time in which each joint is at a stop, or its reference beyond its range, shape (n,).
         largest: largest commanded effort of each joint in the simulation [N m or N], shape (n,).
+        loads: smallest and largest load of each joint in it, the torque of the links without acceleration and without
+            its sign [N m or N], shape (2, n).
         shared: tests of shared values.
         friction: tests of friction that joints may have.
         recordings: number of recordings.
@@ -153,6 +155,7 @@ class ActuatorEstimate:
     limited: Array
     ended: Array
     largest: Array
+    loads: Array
     shared: tuple[Shared, ...]
     friction: tuple[Added, ...]
     recordings: int
@@ -228,8 +231,8 @@ def _free_links(
     Actuators that were fitted with wrong links make up for them: the links are fitted again with the new ones.
     """
     limbs = described = split_into_limbs(model)
-    links = Links.from_description(model)
     measured, stretches = (_move(part, limbs) for part in (measured, stretches))
+    links = Links.from_description(model, find_scale(limbs, stretches, fit))
     while True:
         other, start = fit_links(links, described, limbs, stretches, fit)
         if other is links:
@@ -418,6 +421,7 @@ def _conclude(
         fit.equations.limited,
         fit.equations.ended,
         fit.equations.largest.max(axis=0),
+        fit.equations.loads,
         shared,
         friction,
         len({stretch.recording for stretch in stretches}),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,11 +11,13 @@ from scipy.sparse.csgraph import connected_components
 
 from robot_dyn_id.actuators.ends import CAUSES
 from robot_dyn_id.actuators.identification import OF_TYPES, ActuatorEstimate, KnownDrives
-from robot_dyn_id.actuators.spread import LEAST_RECORDINGS
+from robot_dyn_id.actuators.spread import CONFOUNDED, LEAST_RECORDINGS
 from robot_dyn_id.actuators.validation import RolloutErrors
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import draw_random_motion
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.identification.diagnosis.diagnosis import EQUAL_WARNED
 from robot_dyn_id.identification.thresholds import Thresholds
 from robot_dyn_id.kernels.actuators import (
     ARMATURE,
@@ -30,7 +32,7 @@ from robot_dyn_id.kernels.actuators import (
     OFFSET,
     VISCOUS,
 )
-from robot_dyn_id.model.robot import STANDARD_GRAVITY, Limits
+from robot_dyn_id.model.robot import STANDARD_GRAVITY, Limits, RobotModel
 from robot_dyn_id.uses import LIMITED
 
 USE = "forward_simulation"
@@ -38,9 +40,6 @@ USE = "forward_simulation"
 
 BAD_SHARE = Thresholds.bad_nrmse
 """Error of simulations, as a share of the tracking error, above which they are not usable: that of torques."""
-
-CONFOUNDED = 0.95
-"""Correlation of two parameters above which their single values say little."""
 
 ACTUATOR_SIMULATION_BAD = Definition(
     "actuator_simulation_bad",
@@ -79,6 +78,17 @@ ACTUATOR_OFFSET_LARGE = Definition(
     "The offsets of all joints together are larger than the weight of the links could be in any pose: they replace a "
     "weight that the masses, or the gains, of the description do not give. Armature and friction are wrong by the same "
     "factor.",
+    "check the gains and their unit, and the masses of the robot",
+    lowers={USE: LIMITED},
+)
+
+ACTUATOR_GAINS_SCALED = Definition(
+    "actuator_gains_scaled",
+    Section.ACTUATORS,
+    "warning",
+    "The efforts of the drives, by the gains that are given, are more than 1.3 times those that the links of the robot "
+    "description take, or less than their inverse, with 95 % confidence: all gains have another scale, or all masses. "
+    "Armature and friction have the scale of the gains.",
     "check the gains and their unit, and the masses of the robot",
     lowers={USE: LIMITED},
 )
@@ -161,7 +171,9 @@ ACTUATOR_LOAD_FRICTION = Definition(
     Section.ACTUATORS,
     "info",
     "Coulomb friction that grows with the load of the joints, the torque of the links without acceleration, predicts "
-    "parts of the data that it was not fitted to better. Simulations have it.",
+    "parts of the data that it was not fitted to better. Simulations have it. It was identified at the loads that the "
+    "finding states: at others, such as those of other poses or of a payload, it is extrapolated.",
+    "record a motion with the loads of the use, if they are others",
 )
 
 ACTUATOR_PRESLIDING = Definition(
@@ -239,6 +251,7 @@ def judge(
     return (
         *_judge_simulation(estimate, held_out),
         *_judge_offsets(estimate),
+        *_judge_scale(estimate),
         *_report_ends(estimate, limits),
         *_report_poor(estimate),
         *_report_confounded(estimate),
@@ -280,10 +293,8 @@ def _judge_simulation(estimate: ActuatorEstimate, held_out: RolloutErrors | None
 def _judge_offsets(estimate: ActuatorEstimate) -> Iterator[Finding]:
     """Offsets of the whole robot against the weight of its links: single joints, such as rolls, carry hardly any."""
     model, offset = estimate.links.robot, np.abs(estimate.actuators.values[OFFSET])
-    q = draw_random_motion(model, POSES).q
-    still, size = Motion(q, np.zeros_like(q), np.zeros_like(q)), np.linalg.norm(STANDARD_GRAVITY)
-    directions = [Regressor(replace(model, gravity=size * axis)) for axis in np.eye(3)]
-    torques = [regressor.torque(still, model.inertial_parameters) for regressor in directions]
+    size = np.linalg.norm(STANDARD_GRAVITY)
+    torques = [_compute_weight(replace(model, gravity=size * axis)) for axis in np.eye(3)]
     weight = np.linalg.norm(torques, axis=0).max(axis=1)  # however the base is mounted
     if np.linalg.norm(offset) <= np.linalg.norm(weight):
         return
@@ -292,6 +303,22 @@ def _judge_offsets(estimate: ActuatorEstimate) -> Iterator[Finding]:
     listed = ", ".join(f"{names[j]} {offset[j]:.3g} (weight {weight[j]:.3g})" for j in large)
     message = f"offsets are larger than the weight of the links in any pose [N m or N]: {listed}"
     yield ACTUATOR_OFFSET_LARGE.found(message, [names[j] for j in large])
+
+
+def _compute_weight(model: RobotModel) -> Array:
+    """Torque of the weight of the links in `POSES` random poses [N m or N], shape (n, poses)."""
+    q = draw_random_motion(model, POSES).q
+    return Regressor(model).torque(Motion(q, np.zeros_like(q), np.zeros_like(q)), model.inertial_parameters)
+
+
+def _judge_scale(estimate: ActuatorEstimate) -> Iterator[Finding]:
+    low, high = estimate.links.scale
+    if low > EQUAL_WARNED or high < 1.0 / EQUAL_WARNED:
+        message = (
+            f"the efforts of the drives, by the gains that are given, are {0.5 * (low + high):.3g} ({low:.3g} to "
+            f"{high:.3g}) times those of the links of the robot description"
+        )
+        yield ACTUATOR_GAINS_SCALED.found(message)
 
 
 def _report_ends(estimate: ActuatorEstimate, limits: Limits | None) -> Iterator[Finding]:
@@ -388,9 +415,17 @@ def _report_friction(estimate: ActuatorEstimate) -> Iterator[Finding]:
                 f"{test.kind} of {', '.join(test.joints)} removes {test.gain:.0%} of the squared errors of simulations"
             )
             if test.kind == KINDS[LOAD_COULOMB]:
-                yield ACTUATOR_LOAD_FRICTION.found(message, test.joints)
+                yield ACTUATOR_LOAD_FRICTION.found(f"{message}; {_list_loads(estimate, test.joints)}", test.joints)
             else:
                 yield ACTUATOR_PRESLIDING.found(message, test.joints)
+
+
+def _list_loads(estimate: ActuatorEstimate, joints: Sequence[str]) -> str:
+    """Loads of the recordings, and the weight that the links may have."""
+    names, model = estimate.actuators.joint_names, estimate.links.robot
+    rows = zip(names, *estimate.loads, np.abs(_compute_weight(model)).max(axis=1), strict=True)
+    loads = {name: f"{name} {low:.2f} to {high:.2f} (largest weight {most:.2f})" for name, low, high, most in rows}
+    return f"loads of the recordings [N m or N]: {', '.join(loads[name] for name in joints)}"
 
 
 def _report_sharing(estimate: ActuatorEstimate) -> Iterator[Finding]:

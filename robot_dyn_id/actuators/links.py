@@ -17,10 +17,11 @@ import numpy as np
 from robot_dyn_id.actuators.fit import ActuatorFit, LimbMotion
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.rollout import Limb
-from robot_dyn_id.actuators.spread import LEAST_RECORDINGS, PARTS
+from robot_dyn_id.actuators.spread import LEAST_LEFT, LEAST_RECORDINGS, PARTS, solve_scaled
 from robot_dyn_id.actuators.start import MECHANICAL
 from robot_dyn_id.actuators.validation import find_free_rows
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.chance import find_critical_ratio
 from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.estimators.consistent_fit import fit_consistent
@@ -48,16 +49,19 @@ class Links:
             parts of the data that actuators were not fitted to; 0: those that were given.
         deviations: standard deviations of `MECHANICAL` from the links that other parts of the data would give, shape
             (4, n); 0 for given links.
+        scale: 95 % interval of the effort of the drives, by the gains that are given, as a ratio to what the links that
+            were given take; not a number without such gains.
     """
 
     robot: RobotModel = field(repr=False)
     gain: float
     deviations: Array = field(repr=False)
+    scale: tuple[float, float]
 
     @classmethod
-    def from_description(cls, robot: RobotModel) -> Links:
+    def from_description(cls, robot: RobotModel, scale: tuple[float, float]) -> Links:
         """The links that were given."""
-        return cls(robot, 0.0, np.zeros((len(MECHANICAL), len(robot.joint_names))))
+        return cls(robot, 0.0, np.zeros((len(MECHANICAL), len(robot.joint_names))), scale)
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ class _LimbGrams:
             kept: terms that are not fitted.
             left_out: number of the part.
         """
-        gram = self.parts.sum(axis=0) - (0.0 if left_out is None else self.parts[left_out])
+        gram = self._sum_parts(left_out)
         links = np.isfinite(strength)
         kinds = np.tile(MECHANICAL, len(self.terms) // len(MECHANICAL))
         known = np.isin(kinds, kept)
@@ -100,6 +104,26 @@ class _LimbGrams:
         else:
             values[free] = solve_bounded(reduced[:-1, :-1], reduced[:-1, -1], bounded)
         return values
+
+    def compare_efforts(self, left_out: int | None = None) -> Array:
+        """Square of the torque of the present links without what terms explain, and its product with the effort, (2,).
+
+        Zeros where terms, such as the armature of a joint with a vertical axis, explain all but rounding.
+
+        Args:
+            left_out: number of the part that is left out.
+        """
+        gram, size = self._sum_parts(left_out), len(self.bodies)
+        links = self.bodies @ gram[:size]
+        terms = gram[size:-1]
+        explained = solve_scaled(terms[:, size:-1], links[size:-1])
+        whole = links[:size] @ self.bodies
+        left = whole - links[size:-1] @ explained
+        return np.array([left, links[-1] - explained @ terms[:, -1]]) if left > LEAST_LEFT * whole else np.zeros(2)
+
+    def _sum_parts(self, left_out: int | None) -> Array:
+        """Matrix of the data without a part."""
+        return np.asarray(self.parts.sum(axis=0) - (0.0 if left_out is None else self.parts[left_out]))
 
     def leave_out(self, strength: float, *, kept: tuple[int, ...]) -> Array:
         """Squared errors of each part by a fit to the others, shape (parts,)."""
@@ -148,10 +172,7 @@ def fit_links(
     scaled = (fit.layout.index[KP] >= 0).any()  # by the described masses
     if scaled or len({stretch.recording for stretch in stretches}) < LEAST_RECORDINGS:
         return as_given
-    grams = [
-        _make_grams(prior, limb, [one for one in stretches if one.limb is limb], fit)
-        for prior, limb in zip(described, limbs, strict=True)
-    ]
+    grams = _make_all_grams(described, limbs, stretches, fit)
     best, kept = _choose(grams)
     if np.isinf(best):
         return as_given
@@ -185,6 +206,39 @@ def _choose(grams: Sequence[_LimbGrams]) -> tuple[float, tuple[int, ...]]:
                 break
             best, errors = (strength, kept), found
     return best
+
+
+def find_scale(limbs: Sequence[Limb], stretches: Sequence[LimbMotion], fit: ActuatorFit) -> tuple[float, float]:
+    """95 % interval of the effort of the drives, by their gains, as a ratio to what links and free terms take.
+
+    Not a number if gains are not known, or terms explain the torque of the links. The interval is that of `PARTS` parts
+    that are left out in turn.
+
+    Args:
+        limbs: limbs with the links that are described.
+        stretches: windows of the motions.
+        fit: fitted actuators, whose gains, delays and ends give the efforts.
+    """
+    if (fit.layout.index[KP] >= 0).any():
+        return np.nan, np.nan
+    grams = _make_all_grams(limbs, limbs, stretches, fit)
+
+    def solve(left_out: int | None = None) -> float:
+        square, product = np.sum([one.compare_efforts(left_out) for one in grams], axis=0)
+        return float(product / square) if square else np.nan
+
+    scale, changes = solve(), np.array([solve(part) for part in range(PARTS)])
+    half_width = find_critical_ratio(PARTS, 2) * float(np.sqrt((PARTS - 1) * changes.var()))
+    return scale - half_width, scale + half_width
+
+
+def _make_all_grams(
+    described: Sequence[Limb], limbs: Sequence[Limb], stretches: Sequence[LimbMotion], fit: ActuatorFit
+) -> list[_LimbGrams]:
+    return [
+        _make_grams(prior, limb, [one for one in stretches if one.limb is limb], fit)
+        for prior, limb in zip(described, limbs, strict=True)
+    ]
 
 
 def _make_grams(described: Limb, limb: Limb, stretches: Sequence[LimbMotion], fit: ActuatorFit) -> _LimbGrams:

@@ -28,6 +28,9 @@ PARTS = 6
 LEAST_RECORDINGS = 3
 """Least number of recordings, or of parts of one, from whose differences a variance is computed."""
 
+CONFOUNDED = 0.95
+"""Correlation of two parameters above which their single values say little."""
+
 LEAST_LEFT = 1e-9
 """Share of the information about a parameter below which what is left of it is rounding."""
 

@@ -21,7 +21,7 @@ from robot_dyn_id.actuators.validation import RolloutErrors, validate
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.errors import UsageError, make_storable, suggest_known
+from robot_dyn_id.errors import InputError, UsageError, make_storable, suggest_known
 from robot_dyn_id.export.actuators import (
     make_friction_urdf,
     make_isaac_lab,
@@ -31,6 +31,7 @@ from robot_dyn_id.export.actuators import (
 )
 from robot_dyn_id.files.actuators import USE, summarize_actuators, summarize_links, write_actuators
 from robot_dyn_id.findings import Finding, summarize_findings
+from robot_dyn_id.identification.diagnosis.health import find_degrees
 from robot_dyn_id.identification.validation.verdict import Verdict
 from robot_dyn_id.kernels.actuators import KINDS
 from robot_dyn_id.model.robot import RobotModel
@@ -326,8 +327,8 @@ def identify_actuators(
         progress: callback that receives every stage of the work.
 
     Raises:
-        InputError: recordings without commanded positions, a joint that does not move, or gains that make the
-            simulation diverge.
+        InputError: recordings without commanded positions, positions that are not in radians, a joint that does not
+            move, or gains that make the simulation diverge.
         UsageError: contradictory gains, or names that the robot does not have.
     """
     training, others = _as_list(recordings), _as_list(held_out)
@@ -346,6 +347,7 @@ def identify_actuators(
     groups = [_expand_part("types", part, joints) for part in settings.types]
     motions = [motion for one in training for motion in read_motions(one, joints)]
     validation = [motion for one in others for motion in read_motions(one, joints)]
+    _refuse_degrees(model, [*motions, *validation])
     estimate = identify(model, motions, known, groups, lambda text: progress(Stage(text)))
     errors = None
     if validation:
@@ -367,6 +369,21 @@ def identify_actuators(
         tuple(one.source for one in training),
         tuple(one.source for one in others),
     )
+
+
+def _refuse_degrees(model: RobotModel, motions: Sequence[CommandedMotion]) -> None:
+    """Refuse positions that are not in radians.
+
+    Raises:
+        InputError: positions beyond a full turn and beyond the limits of the robot description.
+    """
+    for motion in motions:
+        finding = find_degrees(model, motion.q.min(axis=0), motion.q.max(axis=0))
+        if finding:
+            raise InputError(
+                f"{motion.source}: {finding.message}: convert them and the commanded positions to radians, or correct "
+                "the limits"
+            )
 
 
 def _as_list(recordings: Recording | Sequence[Recording]) -> list[Recording]:

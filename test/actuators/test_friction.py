@@ -16,7 +16,7 @@ from robot_dyn_id.actuators.validation import validate
 from robot_dyn_id.export.actuators import report_left_out
 from robot_dyn_id.files.actuators import read_actuators
 from robot_dyn_id.kernels.actuators import BREAKAWAY, COULOMB, LOAD_COULOMB
-from robot_dyn_id.workflow.actuators import ActuatorResult
+from robot_dyn_id.workflow.actuators import ActuatorResult, compute_load
 
 KNOWN = KnownDrives(TRUTH.kp, TRUTH.kd, np.full(3, np.inf))
 
@@ -84,10 +84,43 @@ def test_friction_that_the_truth_does_not_have_is_not_chosen(seed, noise):
 
 
 @pytest.mark.slow
+def test_a_load_that_hardly_changes_leaves_coulomb_friction_in_its_joint():
+    """That of the elbow is 7 to 11 N m; those of the others start near 0."""
+    options = {"duration": 6.0, "rate": 50.0, "center": np.array([0.0, 1.2, 0.3]), "amplitude": [0.5, 0.15, 0.5]}
+    truth = replace(LOADED, load_coulomb=np.array([0.05, 0.05, 0.2]))
+    estimate = identify(MODEL, [record(truth=truth, **options)], KNOWN)
+    assert chosen(estimate) == {"load_coulomb": ("shoulder", "wrist")}
+    low, high = estimate.loads
+    assert low[1] > 0.5 * high[1]
+    assert np.all(low[[0, 2]] < 0.5 * high[[0, 2]])
+    friction = [truth.at_load(load).coulomb[1] for load in (low, high)]
+    assert friction[0] < estimate.actuators.coulomb[1] < friction[1]
+    found = estimate.actuators.load_coulomb[[0, 2]]
+    np.testing.assert_allclose(found, truth.load_coulomb[[0, 2]], rtol=0.1)
+    errors = validate(MODEL, estimate.actuators, [record(truth=truth, seed=7, noise=0.0, **options)])
+    assert errors.share < 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_friction_of_the_load_alone_is_found_too(seed):
+    truth = replace(LOADED, coulomb=np.array([0.6, 0.5, 0.0]), load_coulomb=np.array([0.05, 0.05, 0.2]))
+    estimate = identify(MODEL, [moved(truth, seed)], KNOWN)
+    assert chosen(estimate) == {"load_coulomb": MODEL.joint_names}
+    spread = estimate.uncertainty
+    inside = (spread.low <= truth.values) & (truth.values <= spread.high)
+    assert inside[[COULOMB, LOAD_COULOMB], 2].all()
+
+
+@pytest.mark.slow
 def test_findings_the_table_and_exports_state_what_was_chosen():
     estimate = find(BOTH)
     codes = {finding.code: finding for finding in judge(estimate, KNOWN, None)}
     assert codes["actuator_load_friction"].joints == MODEL.joint_names
+    low, high = estimate.loads[:, 1]
+    assert f"elbow {low:.2f} to {high:.2f} (largest weight 11.2" in codes["actuator_load_friction"].message
+    weight = compute_load(MODEL, [moved(BOTH)])[1]
+    assert low < weight < high < 11.3
     assert codes["actuator_presliding"].joints == MODEL.joint_names
     result = ActuatorResult(MODEL, estimate, None, np.ones(3), np.ones(3), (), (), ())
     assert "breakaway_displacement" in str(result).splitlines()[0]
@@ -141,10 +174,11 @@ def test_a_finding_names_friction_that_models_of_other_simulators_lack():
 @pytest.mark.slow
 def test_models_of_other_simulators_have_the_friction_of_the_mean_load(tmp_path):
     estimate, load = find(LOADED), np.array([20.0, 10.0, 2.0])
-    result = ActuatorResult(MODEL, estimate, None, np.ones(3), load, (), (), ())
+    result = ActuatorResult(MODEL, estimate, None, np.ones(3), load, judge(estimate, KNOWN, None), (), ())
     files = result.save(tmp_path)
     friction = estimate.actuators.coulomb + estimate.actuators.load_coulomb * load
     joints = ElementTree.parse(files["mjcf_file"]).getroot().iter("joint")
     found = {joint.get("name"): float(joint.get("frictionloss")) for joint in joints}
     np.testing.assert_allclose([found[name] for name in MODEL.joint_names], friction, rtol=1e-12)
+    assert "loads of the recordings" in (tmp_path / "actuators.yaml").read_text()
     assert read_actuators(files["file"]).actuators.load_coulomb == pytest.approx(estimate.actuators.load_coulomb)

@@ -6,12 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.commanded import MODEL, TRUTH, record
+from support.robots import joint, urdf
 
 from robot_dyn_id.actuators.identification import KnownDrives, identify
 from robot_dyn_id.actuators.judgment import judge
+from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import simulate_commands
 from robot_dyn_id.actuators.validation import validate
+from robot_dyn_id.model.robot import RobotModel
 
 KNOWN = KnownDrives(TRUTH.kp, TRUTH.kd, np.full(3, np.inf))
 
@@ -54,6 +57,32 @@ def test_commands_of_other_joints_explain_no_effort():
     fit = identify(MODEL, [training], KNOWN)
     found = codes(fit, held_out=validate(MODEL, fit.actuators, [other]))["actuator_effort_unexplained"]
     assert found.severity == "error" and found.joints == (MODEL.joint_names[1],)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("factor", [0.5, 1.25, 2.0])
+def test_gains_of_another_scale_than_the_masses_are_named(factor):
+    """A quarter may be an error of the masses."""
+    drives = KnownDrives(factor * TRUTH.kp, factor * TRUTH.kd, KNOWN.limit)
+    estimate = identify(MODEL, [record(duration=5.0, rate=50.0)], drives)
+    low, high = estimate.links.scale
+    assert low < factor < high or max(low / factor, factor / high) < 1.05
+    assert ("actuator_gains_scaled" in codes(estimate, drives)) == (factor != 1.25)
+
+
+def test_gains_that_are_not_known_have_no_scale():
+    hidden = np.full(3, np.nan)
+    estimate = identify(MODEL, [record(duration=5.0, rate=50.0)], KnownDrives(hidden, hidden, KNOWN.limit))
+    assert np.isnan(estimate.links.scale).all()
+
+
+def test_inertia_about_a_vertical_axis_has_no_scale():
+    """It has the effect of armature."""
+    model = RobotModel.from_urdf(urdf(joint("turn", "base", "l1", rpy="0 0 0"), links=1))
+    truth = ActuatorModel.from_values(model.joint_names, TRUTH.values[:, :1])
+    motion = record(model, truth, duration=5.0, rate=50.0)
+    estimate = identify(model, [motion], KnownDrives(2.0 * truth.kp, 2.0 * truth.kd, truth.limit))
+    assert np.isnan(estimate.links.scale).all()
 
 
 def test_offsets_that_no_weight_explains_are_named(estimate):

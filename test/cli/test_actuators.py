@@ -2,6 +2,7 @@
 """The command `actuators` as a user gives it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,9 @@ def files(tmp_path_factory):
     (folder / "arm.urdf").write_text(ARM)
     save(folder / "train.npz", record(duration=6.0, rate=50.0), kp=TRUTH.kp, kd=TRUTH.kd)
     save(folder / "other.npz", record(seed=1, duration=6.0, rate=50.0), kp=TRUTH.kp, kd=TRUTH.kd)
+    turned = record(seed=3, duration=6.0, rate=50.0)
+    turned = replace(turned, q=np.degrees(turned.q), reference=np.degrees(turned.reference))
+    save(folder / "degrees.npz", turned, kp=TRUTH.kp, kd=TRUTH.kd)
     save(folder / "without.npz", record(seed=2, duration=6.0, rate=50.0))
     return folder
 
@@ -103,6 +107,19 @@ def test_wrong_options_are_refused_in_one_line(files, capsys, tmp_path, more, ex
     words = ["actuators", str(files / "train.npz"), "--robot", str(files / "arm.urdf"), "--out", str(tmp_path), *more]
     assert main([*words, "--json"]) == expected
     assert text in json.loads(capsys.readouterr().out)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "names", [("degrees.npz",), ("train.npz", "--validate", "degrees.npz")], ids=["train", "held out"]
+)
+def test_positions_in_degrees_are_refused_with_the_cure(files, capsys, tmp_path, names):
+    words = [files / name if name.endswith(".npz") else name for name in names]
+    words = ["actuators", *words, "--robot", files / "arm.urdf", "--out", tmp_path / "run", "--json"]
+    assert main([str(word) for word in words]) == 3
+    message = json.loads(capsys.readouterr().out)["error"]["message"]
+    assert "degrees.npz: positions of shoulder, elbow, wrist reach" in message
+    assert "appear to be in degrees: convert them and the commanded positions to radians, or correct the" in message
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_recording_without_commanded_positions_is_refused(files, capsys, tmp_path):

@@ -42,8 +42,8 @@ TRUTH = ActuatorModel(
 """Actuators of the arm that the tests share."""
 
 
-def command(model, duration=10.0, rate=100.0, seed=0, amplitude=0.5, fastest=3.0):
-    """Times and references: chirps of all joints at once, with random phases."""
+def command(model, duration=10.0, rate=100.0, seed=0, amplitude=0.5, fastest=3.0, center=0.0):
+    """Times and references: chirps of all joints at once about a pose, with random phases."""
     rng = np.random.default_rng(seed)
     t = np.arange(0.0, duration, 1.0 / rate)
     sweep = 2.0 * np.pi * (0.2 * t + 0.5 * (fastest - 0.2) / duration * t**2)
@@ -51,7 +51,7 @@ def command(model, duration=10.0, rate=100.0, seed=0, amplitude=0.5, fastest=3.0
     n = len(model.joint_names)
     scale, phase = rng.uniform(0.6, 1.0, n), rng.uniform(0.0, 2.0 * np.pi, n)
     wave = np.sin(rng.uniform(0.8, 1.2, n) * sweep[:, None] + phase) + 0.4 * np.sin(2.3 * sweep[:, None] + 2.0 * phase)
-    return t, amplitude * fade * scale * wave
+    return t, center + amplitude * fade * scale * wave
 
 
 def record(model=MODEL, truth=TRUTH, noise=1e-4, seed=0, **command_options):

@@ -374,25 +374,44 @@ def _examine_motion(survey: Survey, model: RobotModel) -> list[Finding]:
 
 
 def _examine_positions(survey: Survey, model: RobotModel) -> list[Finding]:
-    lower, upper = model.limits.lower, model.limits.upper
-    outside = (survey.q_min < lower - LIMIT_TOLERANCE) | (survey.q_max > upper + LIMIT_TOLERANCE)
-    largest = np.maximum(np.abs(survey.q_min), np.abs(survey.q_max))
-    slides = model.prismatic[[model.body_names.index(name) for name in model.joint_names]]
-    degrees = outside & ~slides & (largest > 2 * math.pi)
-    if degrees.any():
-        joints = _select(survey.joint_names, degrees)
-        in_degrees = np.deg2rad(largest) <= np.maximum(np.abs(lower), np.abs(upper)) + LIMIT_TOLERANCE
-        unit = "in degrees" if in_degrees[degrees].any() else "counts of an encoder, as degrees would exceed them, too"
-        message = (
-            f"positions of {', '.join(joints)} reach {largest[degrees].max():.0f} and exceed the limits of the URDF: "
-            f"they appear to be {unit}"
-        )
-        return [POSITIONS_IN_DEGREES.found(message, joints)]
+    degrees = find_degrees(model, survey.q_min, survey.q_max)
+    if degrees:
+        return [degrees]
+    outside = _flag_outside(model, survey.q_min, survey.q_max)
     if outside.any():
         joints = _select(survey.joint_names, outside)
         message = f"positions of {', '.join(joints)} exceed the limits of the URDF"
         return [POSITION_LIMITS_EXCEEDED.found(message, joints)]
     return []
+
+
+def find_degrees(model: RobotModel, low: Array, high: Array) -> Finding | None:
+    """Finding about positions that are not in radians: beyond a full turn, and beyond the limits of the URDF.
+
+    Args:
+        model: robot model with n joints.
+        low: least position of each joint [rad or m], shape (n,).
+        high: largest position of each joint [rad or m], shape (n,).
+    """
+    largest = np.maximum(np.abs(low), np.abs(high))
+    slides = model.prismatic[[model.body_names.index(name) for name in model.joint_names]]
+    degrees = _flag_outside(model, low, high) & ~slides & (largest > 2 * math.pi)
+    if not degrees.any():
+        return None
+    joints = _select(model.joint_names, degrees)
+    in_degrees = (
+        np.deg2rad(largest) <= np.maximum(np.abs(model.limits.lower), np.abs(model.limits.upper)) + LIMIT_TOLERANCE
+    )
+    unit = "in degrees" if in_degrees[degrees].any() else "counts of an encoder, as degrees would exceed them, too"
+    message = (
+        f"positions of {', '.join(joints)} reach {largest[degrees].max():.0f} and exceed the limits of the URDF: "
+        f"they appear to be {unit}"
+    )
+    return POSITIONS_IN_DEGREES.found(message, joints)
+
+
+def _flag_outside(model: RobotModel, low: Array, high: Array) -> Mask:
+    return (low < model.limits.lower - LIMIT_TOLERANCE) | (high > model.limits.upper + LIMIT_TOLERANCE)
 
 
 def _examine_rows(survey: Survey) -> list[Finding]:
