@@ -137,9 +137,13 @@ def _measured(trial: Trial) -> Array:
 
 
 def _weighted(trial: Trial) -> list[int]:
-    """Joints that carry weight, in ascending order of the variation of their gravity torque over the noise."""
+    """Joints that carry weight, in ascending order of the variation of their gravity torque over the noise.
+
+    The last one is among them in any case: motions of some draws change the weight of none by much.
+    """
     ratio = _swing(trial.gravity) / _rms(trial.noise)
-    return [int(j) for j in np.argsort(ratio) if ratio[j] > 10.0]
+    order = np.argsort(ratio).tolist()
+    return [j for j in order if ratio[j] > 10.0 or j == order[-1]]
 
 
 def _pick(joints: Sequence[int], strength: int) -> int:
@@ -288,7 +292,8 @@ def _shifted_zero(bench: Bench, strength: int, rng: np.random.Generator) -> Case
 def _turned(bench: Bench, strength: int, angle: float) -> Case:
     """A recording in which an angle is added to the positions of a joint that turns."""
     trial = bench.record()
-    joint = _pick([joint for joint in _weighted(trial) if not bench.robot.slides[joint]], strength)
+    turning = np.flatnonzero(~bench.robot.slides).tolist()
+    joint = _pick([joint for joint in _weighted(trial) if joint in turning] or turning, strength)
     q = trial.reading.copy()
     q[joint] += angle
     return _case(bench, trial.recording(bench.robot, q=q), joints=[joint], size=bench.robot.joint_names[joint])
