@@ -27,6 +27,7 @@ from robot_dyn_id.identification.diagnosis.hypotheses import (
     Convention,
     Exchange,
     GravityFits,
+    PositionZero,
     ScaleProfile,
     SignPattern,
     TimeScale,
@@ -163,7 +164,7 @@ POSITION_ZERO = Definition(
     "error",
     "With the positions of one joint counted from another zero the rigid-body dynamics fit, with free inertial "
     "parameters: the encoder is calibrated in another way than the URDF states. A warning below 15 degrees.",
-    "calibrate the joint, or add the angle to its positions",
+    "calibrate the joint in a pose that is known; the angle is an estimate, which errors of the model shift",
     overrulable=True,
     lowers=dict.fromkeys(USES, LIMITED),
     check="sign and unit",
@@ -531,8 +532,12 @@ def _report_driving(
     if not driving.any():
         return ()
     names = _names(model, driving)
-    message = f"friction drives {', '.join(names)} instead of braking: the effort has the opposite sign"
-    return (EFFORT_SIGN.found(message, names),)
+    message = f"friction drives {', '.join(names)} instead of braking: the effort has the opposite sign, or the positions have"
+    action = (
+        "move the joint a little in the positive direction of the URDF to see which of the two is reversed; set "
+        "`sign: -1` for its effort, or correct its positions"
+    )
+    return (EFFORT_SIGN.found(message, names, action=action),)
 
 
 def examine_lengths(model: RobotModel) -> tuple[Finding, ...]:
@@ -646,7 +651,8 @@ def _explain(evidence: _Evidence) -> ExplainedRecording | None:
     samples, model, gravity, factors = evidence.samples, evidence.model, evidence.gravity, evidence.factors
     scales, exchange = evidence.scales, evidence.exchange
     direction = _find_direction(gravity, factors, samples, model)
-    near = _settle_conventions(compare_conventions(evidence.fewer, model), samples, model)
+    conventions = compare_conventions(evidence.fewer, model)
+    near = _settle_conventions(conventions, samples, model)
     zero = find_zero(evidence.fewer, model)
     time = find_time_scale(evidence.fewer, model)
     angle = compute_angle_between(direction, model.gravity)
@@ -661,7 +667,6 @@ def _explain(evidence: _Evidence) -> ExplainedRecording | None:
         "gravity": mounted / least if angle > LEAST_TILT_DEG else 0.0,
         "exchange": 0.0 if exchange is None else exchange.advantage / LEAST_EXCHANGE_ADVANTAGE,
         "convention": near[0].advantage / LEAST_EXCHANGE_ADVANTAGE if near else 0.0,
-        "zero": 0.0 if zero is None else _weigh_zero(zero, near),
         "time": time.advantage / LEAST_EXCHANGE_ADVANTAGE,
         "scale": 0.0 if _is_unknown(scales, model) else scales.advantage / LEAST_ADVANTAGE,
         "signs": 0.0,
@@ -669,6 +674,10 @@ def _explain(evidence: _Evidence) -> ExplainedRecording | None:
     signs = SignPattern.from_grams(evidence.grams, factors)
     if signs.several and signs.cost < _scale_cost(scales, factors):
         ratios |= {"scale": 0.0, "signs": signs.advantage / LEAST_ADVANTAGE}
+    others = [mounted, time.advantage, scales.advantage, signs.advantage]
+    others += [0.0 if exchange is None else exchange.advantage]
+    others += [conventions[0].advantage + SAME_ADVANTAGE if conventions else 0.0]  # of a quarter turn, no other angle
+    ratios["zero"] = 0.0 if zero is None else _weigh_zero(zero, max(others))
     best = max(ratios, key=lambda name: ratios[name])
     if ratios[best] < 1.0:
         return None
@@ -775,20 +784,21 @@ def _report_conventions(conventions: Sequence[Convention], model: RobotModel) ->
     return POSITION_CONVENTION.found(message, list(dict.fromkeys(names)))
 
 
-def _weigh_zero(zero: Convention, conventions: Sequence[Convention]) -> float:
-    """Advantage of a zero as a ratio to the least one; 0 for small angles, or if a quarter turn explains as much."""
-    if abs(math.degrees(zero.turn)) < LEAST_TILT_DEG:
-        return 0.0
-    if conventions and zero.advantage < conventions[0].advantage + SAME_ADVANTAGE:
+def _weigh_zero(zero: PositionZero, others: float) -> float:
+    """Advantage of a zero as a ratio to the least one; 0 for small angles, and for what another hypothesis explains.
+
+    An angle that is free explains a part of many faults: it is the cause where nothing explains more, reported or not.
+    """
+    if abs(math.degrees(zero.turn)) < LEAST_TILT_DEG or zero.advantage < others:
         return 0.0
     return zero.advantage / LEAST_ZERO_ADVANTAGE
 
 
-def _report_zero(zero: Convention, model: RobotModel) -> Finding:
+def _report_zero(zero: PositionZero, model: RobotModel) -> Finding:
     name, angle = model.joint_names[zero.joint], math.degrees(zero.turn)
-    message = (
-        f"the positions of {name} fit the efforts if {zero.turn:+.3f} rad ({angle:+.1f} degrees) are added to them"
-    )
+    half = 1.96 * zero.deviation
+    turn = f"{zero.turn:+.3f} +- {half:.3f} rad ({angle:+.1f} +- {math.degrees(half):.1f} degrees)"
+    message = f"the positions of {name} fit the efforts if {turn} are added to them"
     severity: Severity = "error" if abs(angle) > OTHER_MOUNTING_DEG else "warning"
     return POSITION_ZERO.found(message, [name], severity)
 

@@ -18,6 +18,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.identification.diagnosis.samples import (
+    BLOCKS,
     DRY_FRICTION_COLUMNS,
     FIRST_FRICTION_COLUMN,
     RIDGE,
@@ -519,7 +520,28 @@ LEAST_ZERO_ADVANTAGE = 0.5
 of a model, from which a search would end at any angle, promise at most half of it in fifteen measured recordings."""
 
 
-def find_zero(samples: MotionSamples, model: RobotModel) -> Convention | None:
+@dataclass(frozen=True)
+class PositionZero:
+    """Zero of the positions of one joint, which is not that of the URDF.
+
+    Attributes:
+        joint: the joint, by number.
+        turn: angle that has to be added to its positions [rad].
+        deviation: standard deviation of the angle by a jackknife over blocks of time [rad].
+        advantage: advantage of this correction; see `RigidFit.advantage`.
+    """
+
+    joint: int
+    turn: float
+    deviation: float
+    advantage: float
+
+    def undo(self, samples: MotionSamples) -> MotionSamples:
+        """The samples with the positions of the URDF."""
+        return samples.with_convention(self.joint, self.turn, (1.0, 1.0))
+
+
+def find_zero(samples: MotionSamples, model: RobotModel) -> PositionZero | None:
     """Zero of the positions of one joint that lowers the residuals most, by Gauss-Newton from that of the recording.
 
     Free bodies absorb the zero of the last joint, gravity along its axis that of the first one. None if no joint has a
@@ -531,31 +553,27 @@ def find_zero(samples: MotionSamples, model: RobotModel) -> Convention | None:
     def turned(joint: int, turn: float) -> MotionSamples:
         return samples.with_convention(joint, turn, (1.0, 1.0))
 
-    def along(rows: RigidRows, joint: int, turn: float, values: Array) -> RigidGrams:
-        """Gram matrices with the change of the torque per angle as a further column."""
-        one, other = (
-            regressor.torque(turned(joint, turn + half).motion, values)
-            for half in (SETTLED_TURN / 2, -SETTLED_TURN / 2)
-        )
-        change = rows.project(((one - other) / SETTLED_TURN * samples.valid)[..., None])
-        return rows.with_columns(change).grams()
+    def along(rows: RigidRows, joint: int, turn: float, values: Array) -> RigidRows:
+        """Rows with the change of the torque per angle as a further column."""
+        turns = turn + 0.5 * SETTLED_TURN, turn - 0.5 * SETTLED_TURN
+        above, below = (regressor.torque(turned(joint, one).motion, values) for one in turns)
+        return rows.with_columns(rows.project(((above - below) / SETTLED_TURN * samples.valid)[..., None]))
 
-    def search(joint: int) -> Convention | None:
-        turn, rows, fit = 0.0, recorded, present
-        grams = along(rows, joint, turn, fit.values)
-        if grams.fit().advantage(present) < LEAST_ZERO_ADVANTAGE:
+    def search(joint: int) -> PositionZero | None:
+        turn, fit, changes = 0.0, present, along(recorded, joint, 0.0, present.values)
+        if changes.grams().fit().advantage(present) < LEAST_ZERO_ADVANTAGE:
             return None
         for _ in range(ZERO_STEPS):
-            step = float(np.clip(grams.fit(fit.weights).values[-1], -LONGEST_TURN, LONGEST_TURN))
-            following = RigidRows.from_samples(turned(joint, turn + step), [model])
-            better = following.grams().fit()
+            step = float(np.clip(changes.grams().fit(fit.weights).values[-1], -LONGEST_TURN, LONGEST_TURN))
+            rows = RigidRows.from_samples(turned(joint, turn + step), [model])
+            better = rows.grams().fit()
             if better.advantage(fit) <= 0.0:
                 break
-            turn, rows, fit = turn + step, following, better
+            turn, fit, changes = turn + step, better, along(rows, joint, turn + step, better.values)
             if abs(step) < SETTLED_TURN:
                 break
-            grams = along(rows, joint, turn, fit.values)
-        return Convention(joint, turn, (1.0, 1.0), fit.advantage(present))
+        left = [changes.grams(samples.blocks != block).fit(fit.weights).values[-1] for block in range(BLOCKS)]
+        return PositionZero(joint, turn, float(np.sqrt((BLOCKS - 1) * np.var(left))), fit.advantage(present))
 
     found = [search(joint) for joint, slides in enumerate(model.slides[:-1].tolist()) if not slides]
     return max((one for one in found if one is not None), key=lambda one: one.advantage, default=None)
