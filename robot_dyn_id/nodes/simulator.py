@@ -302,7 +302,9 @@ class Simulator(RobotNode):
         settings: SimulatorSettings = self.settings
         self._every, self._nanoseconds = settings.ticks_per_message, round(1e9 / settings.rate)
         self._report_ticks = max(1, round(settings.rate / REPORTS_PER_SECOND))
-        patience = RealTimePacer.IMPATIENCE if settings.clock else RealTimePacer.PATIENCE
+        follows = settings.control == POSITION
+        patience = RealTimePacer.PATIENCE if follows else RealTimePacer.BATCH
+        patience = RealTimePacer.IMPATIENCE if settings.clock else patience
         self._pace = RealTimePacer(self._nanoseconds, settings.factor, patience)
         self._states = self.publisher("joint_states")
         self._clock_publisher = self.publisher("/clock") if settings.clock else None
