@@ -30,6 +30,26 @@ def evaluate_polynomials(coefficients, s):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def fit_polynomials(duration, start, end, unit):  # type: ignore[no-untyped-def]
+    """Coefficients of n polynomials with given derivatives at both ends, lowest power first, shape (6, n).
+
+    duration: duration of the segment.
+    start, end: values and given derivatives, shape (r, n) each.
+    unit: coefficients on a unit interval for unit derivatives at its start, then at its end, shape (2 r, 2 r).
+    """
+    order = len(start)
+    coefficients = np.zeros((6, start.shape[1]))
+    for k in range(2 * order):
+        total = unit[k, order] * (end[0] - start[0])  # a joint that is held stays where it is, to the last bit
+        for derivative in range(1, order):
+            ends = unit[k, derivative] * start[derivative] + unit[k, order + derivative] * end[derivative]
+            total = total + ends * duration**derivative
+        coefficients[k] = total / duration**k
+    coefficients[0] = start[0]
+    return coefficients
+
+
+@compiled
 def hold_setpoint(  # type: ignore[no-untyped-def]
     robot, wanted_q, wanted_dq, wanted_ddq, q, dq, gains, period, limit, aim, slip, total
 ):

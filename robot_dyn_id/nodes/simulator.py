@@ -358,7 +358,7 @@ class Simulator(RobotNode):
             self._base_message = WrenchStamped()
             self._base_message.header.frame_id = find_root_link(RobotDescription(model.urdf).root())
         self._commands.use(self._driver, dynamics, laden, self._begin_stamp)
-        self._frame, self._stamp = JointStateFrame(model.joint_names, 3 * [joints]), Time()
+        self._frame, self._moment = JointStateFrame(model.joint_names, 3 * [joints]), (0, 0)
         if publish:
             self._description = self.publisher("robot_description")
             self._description.publish(String(data=model.urdf))
@@ -386,13 +386,13 @@ class Simulator(RobotNode):
 
     def _run(self) -> None:
         """Do the ticks that are due."""
-        begin = time.monotonic()
         try:
             if self.settings.factor == 0.0:
+                begin = time.monotonic()
                 while time.monotonic() < begin + BATCH_S and not self._driver.waits:
                     self._tick()
             else:
-                now = time.monotonic_ns() if self._clock_publisher else self.get_clock().now().nanoseconds
+                now = time.monotonic_ns() if self._clock_publisher else self.ros_ns()
                 for _ in range(self._pace.due(now) if now else 0):  # 0: the clock of others has not begun
                     if self._driver.waits:
                         break
@@ -408,25 +408,29 @@ class Simulator(RobotNode):
         state = self._driver.tick()
         if robot.ended is not None:
             self._end_trajectory(robot.ended)
-        moment = self._stamp
-        moment.sec, moment.nanosec = divmod(stamp, 1_000_000_000)
+        self._moment = divmod(stamp, 1_000_000_000)
         if self._interfaces is not None:
             self._publish_controller(self._interfaces, number, now, state)
         if number % self._every == 0:
             if self._clock_publisher:
-                self._clock_publisher.publish(Clock(clock=moment))
+                self._clock_publisher.publish(Clock(clock=self._stamp()))
             measured = self._driver.measure(state)
-            self._states.publish(self._frame.encode(moment.sec, moment.nanosec, measured.tobytes()))
+            self._states.publish(self._frame.encode(*self._moment, measured.tobytes()))
             self._publish_wrench(self._driver.measure_wrench())
         if number % self._report_ticks == 0:
             self._report()
+
+    def _stamp(self) -> Time:
+        """Time of the latest tick."""
+        seconds, nanoseconds = self._moment
+        return Time(sec=seconds, nanosec=nanoseconds)
 
     def _publish_wrench(self, wrench: Array | None) -> None:
         """Publish the wrench under the base, if there is a sensor."""
         if wrench is None:
             return
         message, (force, moment) = self._base_message, wrench.reshape(2, 3).tolist()
-        message.header.stamp = self._stamp
+        message.header.stamp = self._stamp()
         for part, values in ((message.wrench.force, force), (message.wrench.torque, moment)):
             part.x, part.y, part.z = values
         self._base_publisher.publish(message)
@@ -437,9 +441,9 @@ class Simulator(RobotNode):
         """Publish the state of the trajectory controller and feedback of its goal, if they are due."""
         present = now, state[0], state[1]
         if self._state_ticks and number % self._state_ticks == 0:
-            interfaces.publish(self._stamp, *present)
+            interfaces.publish(self._stamp(), *present)
         if number % self._feedback_ticks == 0:
-            interfaces.feed_back(self._stamp, *present)
+            interfaces.feed_back(self._stamp(), *present)
 
     def _end_trajectory(self, end: TrajectoryEnd) -> None:
         """Report the end of a trajectory, and end its goal."""

@@ -150,7 +150,11 @@ class ExcitationSession:
             excites: whether the motion serves an identification, and must be recorded as required.
             begins: whether the robot is to begin to move.
         """
-        return self._external(begins) or self._clocks.problem(now.steady) or (self._unrecorded(now.steady) if excites else "")
+        return (
+            self._external(begins)
+            or self._clocks.problem(now.steady)
+            or (self._unrecorded(now.steady) if excites else "")
+        )
 
     def _unrecorded(self, steady: float) -> str:
         """Reason why the excitation is not recorded as required; the return need not be recorded."""

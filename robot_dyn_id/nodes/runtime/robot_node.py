@@ -237,13 +237,18 @@ class GuardedNode(Node):  # type: ignore[misc]
         """Time that no other clock can halt [ns]; a clock of rclpy takes ten times as long to read."""
         return time.monotonic_ns()
 
+    def ros_ns(self) -> int:
+        """Time of the clock of the stamps [ns], from the system where that is the same."""
+        clock = self.get_clock()
+        return int(clock.now().nanoseconds) if clock.ros_time_is_active else time.time_ns()
+
     def _seconds(self) -> float:
         """Time of `steady_ns` [s]."""
         return 1e-9 * self.steady_ns()
 
     def _ros_seconds(self) -> float:
         """Time of the clock of the stamps [s]."""
-        return 1e-9 * float(self.get_clock().now().nanoseconds)
+        return 1e-9 * self.ros_ns()
 
     def create_subscription(
         self,
