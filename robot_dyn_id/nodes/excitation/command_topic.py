@@ -10,7 +10,6 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, RobotNode
 
-
 LOOK_S = 0.05
 """Time between two looks at the graph for other publishers [s]: it hears of one later than that."""
 
