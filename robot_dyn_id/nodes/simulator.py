@@ -30,7 +30,16 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import read_trajectory_points
 from robot_dyn_id.nodes.runtime.diagnostics import OK, STALE, WARN
 from robot_dyn_id.nodes.runtime.pacing import PacedCall
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import (
+    LATCHED,
+    RELIABLE,
+    SENSOR,
+    RobotNode,
+    executes,
+    publishes,
+    serves,
+    subscribes,
+)
 from robot_dyn_id.nodes.simulated_controller import ACTION_TYPE, STATE_TYPE, WITHOUT_ACTION, SimulatedController
 from robot_dyn_id.nodes.simulator_settings import ACTUATORS, PARAMETERS, SimulatorSettings
 from robot_dyn_id.parameters import ParameterSet
@@ -111,12 +120,11 @@ class SimulatorCommands:
             raise InputError("there is no robot yet")
         return self._driver
 
-    def _carry(self, request: Any, answer: Any) -> Any:
+    def _carry(self, request: Any, answer: Any) -> str:
         """Take the payload up, or drop it."""
         dynamics = self._laden if request.data else self._bare
         self._present().robot.replace_dynamics(self._settings.warmed(dynamics))
-        answer.success, answer.message = True, "carries its payload" if request.data else "carries nothing"
-        return answer
+        return "carries its payload" if request.data else "carries nothing"
 
     def _follow(self, driver: SimulatedDriver, message: JointTrajectory) -> None:
         robot = driver.robot
@@ -159,51 +167,51 @@ class SimulatorCommands:
 
 
 INTERFACES = (
-    Interface.publishes("joint_states", JointState, "Simulated measurements", RELIABLE),
-    Interface.publishes(
+    publishes("joint_states", JointState, "Simulated measurements", RELIABLE),
+    publishes(
         "base_wrench",
         WrenchStamped,
         "Wrench that the robot exerts on a sensor under its base, in the frame of the URDF's root link, if base_wrench "
         "is true",
         RELIABLE,
     ),
-    Interface.publishes("robot_description", String, "URDF, unless it was received on this topic", LATCHED),
-    Interface.publishes("/clock", Clock, "Simulated time, if enabled", RELIABLE),
-    Interface.subscribes(DESCRIPTION, String, "URDF, if it is not given otherwise", LATCHED),
-    Interface.subscribes(MODEL, ParameterSetMsg, "Identified model, if the parameter model is parameters", LATCHED),
-    Interface.subscribes(DRIVES, ActuatorSetMsg, "Identified actuators, if the parameter model is actuators", LATCHED),
-    Interface.subscribes(
+    publishes("robot_description", String, "URDF, unless it was received on this topic", LATCHED),
+    publishes("/clock", Clock, "Simulated time, if enabled", RELIABLE),
+    subscribes(DESCRIPTION, String, "URDF, if it is not given otherwise", LATCHED),
+    subscribes(MODEL, ParameterSetMsg, "Identified model, if the parameter model is parameters", LATCHED),
+    subscribes(DRIVES, ActuatorSetMsg, "Identified actuators, if the parameter model is actuators", LATCHED),
+    subscribes(
         "joint_trajectory_controller/joint_trajectory",
         JointTrajectory,
         "Trajectory to follow in position control, prefix: parameter controller; without points: hold",
         RELIABLE,
     ),
-    Interface.executes(
+    executes(
         "joint_trajectory_controller/follow_joint_trajectory",
         ACTION_TYPE,
         "Trajectory to follow with tolerances, if control_msgs is installed",
     ),
-    Interface.publishes(
+    publishes(
         "joint_trajectory_controller/controller_state",
         STATE_TYPE,
         "Reference, feedback and error of the trajectory controller, if control_msgs is installed",
         RELIABLE,
     ),
-    Interface.subscribes("effort_command", Float64MultiArray, "Efforts in effort control", SENSOR),
-    Interface.subscribes(
+    subscribes("effort_command", Float64MultiArray, "Efforts in effort control", SENSOR),
+    subscribes(
         "position_command",
         Float64MultiArray,
         "Positions that identified actuators follow until the next ones, as those of forward_command_controller",
         SENSOR,
     ),
-    Interface.subscribes(
+    subscribes(
         "applied_wrench",
         WrenchStamped,
         "Force and moment of the environment on the link header.frame_id, at its origin and along its axes, until "
         "the next one or for wrench_duration",
         RELIABLE,
     ),
-    Interface.serves(
+    serves(
         "~/carry_payload",
         SetBool,
         "Take up the body of the parameter payload (true), or drop it (false); offered if there is one",
