@@ -15,7 +15,7 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_jo
 from robot_dyn_id.dynamics.terms import Coordinate, Coulomb, Dahl, Term, TermStates, Viscous
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels.servo import advance_driven, evaluate_polynomials, fit_polynomials, hold_setpoint
-from robot_dyn_id.kernels.stepping import FIXED, LOADED, Robots, compute_motor_effort
+from robot_dyn_id.kernels.stepping import FIXED, LOADED, Robots, State, compute_motor_effort
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.friction_laws import FrictionLaws
 
@@ -162,6 +162,7 @@ class Plant:
         effort_limit: effort limits of the motors [N m or N], shape (n,); infinite for joints without a limit.
         dry: dry friction torques of the last step, the initial values of the next iteration.
         slip: states of the friction laws, shape (m,), changed in place.
+        state: these for the kernels, which change them in place.
     """
 
     def __init__(self, dynamics: Dynamics, q: Array, effort_limit: Array | None = None) -> None:
@@ -178,7 +179,8 @@ class Plant:
         self._undisturbed = np.zeros(len(q))
         self.dry = np.zeros(self.dynamics.coordinates)
         self.slip = self.dynamics.slip()
-        self._state = self.q, self.dq, self.dry, self.slip  # see `State`
+        self.state = State(self.q, self.dq, self.dry, self.slip)
+        self._arrays = tuple(self.state)  # plain, as those of the dynamics
 
     @property
     def inertial_parameters(self) -> Array:
@@ -216,7 +218,7 @@ class Plant:
         """
         count, before = count_steps(duration), self.q.copy()
         torques = np.ascontiguousarray(effort), self.effort_limit, self._undisturbed if external is None else external
-        applied, valid = advance_driven(self.dynamics.arrays, *torques, duration / count, count, self._state)
+        applied, valid = advance_driven(self.dynamics.arrays, *torques, duration / count, count, self._arrays)
         if not valid:
             raise self.broken_down(before)
         return np.asarray(applied)
