@@ -243,7 +243,7 @@ class ExcitationSession:
             self._clocks.receive(now.steady, age)
             feedback.age, feedback.late = self._clocks.age, self._clocks.late
         else:
-            feedback.age, feedback.late = 0.0, False
+            feedback.age, feedback.late = 0.0, 0.0
         self.supervisor.receive(now, stamp, *channels)
         self._held.receive(*channels[:2])
 

@@ -47,9 +47,9 @@ class ClockAgreement:
         return self._age if self._since is None else 0.0
 
     @property
-    def late(self) -> bool:
-        """Whether the latest joint state is older than the tolerance: it shows where the robot was."""
-        return self._age > self._tolerance
+    def late(self) -> float:
+        """Age of the latest joint state [s] where it is above the tolerance: it shows where the robot was; else 0."""
+        return self._age if self._age > self._tolerance else 0.0
 
     def problem(self, steady: float) -> str:
         """Description of the disagreement of the two clocks; empty if they agree.

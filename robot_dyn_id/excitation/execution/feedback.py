@@ -50,7 +50,7 @@ class Feedback:
         measured: time of the motion clock at which `position` was measured [s].
         broken: fault of the latest joint states; empty if they are valid.
         age: time from the measurement of the next joint states to their receipt [s]; 0 where it is unknown.
-        late: whether their stamps are too old: they show where the robot was.
+        late: age of the next joint states by stamps that are too old [s]: they show where the robot was; else 0.
 
     `age` and `late` are for those who compare the clocks to set before `receive`.
     """
@@ -74,7 +74,7 @@ class Feedback:
         self._wraps = ~(limits.prismatic | np.isfinite(limits.hard_lower) | np.isfinite(limits.hard_upper))
         self._names: Sequence[str] = ()
         self._places: Integers | slice = slice(None)
-        self.broken, self.late, self.age = "", False, 0.0
+        self.broken, self.late, self.age = "", 0.0, 0.0
         self._stamp = 0.0
         self._frozen = False
         self._heard = -math.inf  # time of the latest joint states, outdated or not

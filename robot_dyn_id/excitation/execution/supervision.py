@@ -313,7 +313,7 @@ class Supervisor:
     @property
     def _shows_motion(self) -> bool:
         """Whether the measured state is one in motion that the robot can be braked from."""
-        late = self.feedback.late and self._unbroken is None  # else the stamps are right, and the clock is not
+        late = bool(self.feedback.late) and self._unbroken is None  # else the stamps are right, and the clock is not
         return self.feedback.moved and self.feedback.consistent and not late
 
     def fail(self, now: TimePoint, why: str) -> None:
@@ -412,7 +412,7 @@ class Supervisor:
     def _likely_cause(self, steady: float, j: int) -> str:
         """Likely cause of the tracking error of joint j other than its load; empty if unknown."""
         if self.feedback.late:
-            return "; by their stamps the joint states are late: they show where the robot was"
+            return f"; the joint states are {self.feedback.late:.2f} s old by their stamps: they came late"
         if steady - self._stalled_at < STALL_MEMORY_S:
             return f"; this node was held up for {self._stall:.2f} s just before: its commands came late"
         assert self.command is not None

@@ -28,7 +28,7 @@ import sys
 import time
 from dataclasses import dataclass
 from std_srvs.srv import Trigger
-from robot_dyn_id.nodes.runtime.robot_node import SERVES, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import RobotNode, serves
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 
