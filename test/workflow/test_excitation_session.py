@@ -400,10 +400,10 @@ def test_joint_states_that_come_late_within_the_latency_are_no_tracking_error(ca
 def test_a_stop_is_no_fault_by_joint_states_from_before_the_braking(caplog, delay):
     robot = in_full_motion(moving(caplog, DELAYS[delay]))
     robot.supervisor.stop(robot.now)
-    seen = set()
+    phases = set()
     while robot.supervisor.phase != Phase.READY:
-        seen.add(robot.step(STEP))
-        assert Phase.FAULT not in seen, robot.supervisor.reason
+        phases.add(robot.step(STEP))
+        assert Phase.FAULT not in phases, robot.supervisor.reason
     assert robot.supervisor.at_rest
 
 

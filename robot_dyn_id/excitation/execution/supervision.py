@@ -128,7 +128,7 @@ class Supervisor:
     is braked again, from its measured state, until it is at rest; not from one that is outdated by its stamp.
 
     Joint states are judged by the command at the time at which they were measured (`Feedback.measured`), not at that of
-    their receipt: on a busy computer the motion goes on between the two, which is no error of the robot. No deviation
+    their receipt: on a busy computer the motion goes on between the two, without an error of the robot. No deviation
     is found later for that, as nothing is known of it before the receipt, and none is hidden: the difference that the
     delay itself makes no longer adds to it. A delay stays a fault: joint states that are older than the latency (in
     simulated time ten times that) are judged at their receipt, and are a fault of the clocks if they stay so; joint

@@ -288,14 +288,14 @@ class GuardedNode(Node):  # type: ignore[misc]
                 found = callback(request, answer)
                 if not isinstance(found, str):
                     return found
-                said = True, found
+                result = True, found
             except RobotDynIdError as error:
-                said = False, str(error)
+                result = False, str(error)
             except Exception as error:
                 self.fault(error)
-                said = False, self.internal_error
+                result = False, self.internal_error
             if hasattr(answer, "success") and hasattr(answer, "message"):
-                answer.success, answer.message = said
+                answer.success, answer.message = result
             return answer
 
         return super().create_service(srv_type, srv_name, call, **options)
