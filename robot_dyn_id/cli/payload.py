@@ -224,7 +224,7 @@ def _from_wrench(arguments: argparse.Namespace) -> _Found:
 def _print(payload: Payload) -> None:
     """A table of mass, center of mass and central inertia with their standard deviations."""
     values = [payload.mass, *payload.center_of_mass]
-    values += [payload.inertia["xyz".index(name[1]), "xyz".index(name[2])] for name in MOMENTS]
+    values += [payload.inertia[place] for place in MOMENTS.values()]
     names = ("mass", *(f"center {axis}" for axis in "xyz"), *(name.capitalize() for name in MOMENTS))
     units = ("kg", *("m",) * 3, *("kg m^2",) * 6)
     show(f"in the frame of {payload.link}; moments of inertia about the center of mass")

@@ -14,7 +14,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.data.trajectory_rows import TrajectoryRows
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.kernels.servo import evaluate_polynomials
+from robot_dyn_id.kernels.servo import evaluate_polynomials, fit_polynomials
 
 LARGEST = 1e6
 """Largest magnitude of positions, velocities and accelerations, for the accuracy of polynomials [SI]."""
@@ -246,15 +246,7 @@ def fit_polynomial(duration: float, start: Sequence[Array] | Array, end: Sequenc
         start: position and given derivatives at the start, shape (n,) each.
         end: position and given derivatives at the end, shape (n,) each.
     """
-    order = len(start)
-    scales = duration ** np.arange(2 * order)[:, None]
-    ends = np.concatenate([start, end])
-    ends[order] -= start[0]
-    ends[0] = 0.0  # relative to the start: a joint that is held stays where it is, to the last bit
-    coefficients = np.zeros((6, ends.shape[1]))
-    coefficients[: 2 * order] = _solve_unit_interval(order) @ (ends * scales[[*range(order), *range(order)]]) / scales
-    coefficients[0] = start[0]
-    return coefficients
+    return np.asarray(fit_polynomials(duration, np.array(start), np.array(end), _solve_unit_interval(len(start))))
 
 
 @functools.cache

@@ -180,7 +180,8 @@ class Repeated:
     def evaluate(self, t: Array) -> Sample:
         """See `Trajectory`."""
         one = self.cycle.duration
-        return self.cycle.evaluate(np.clip(t - one * np.clip(np.floor(t / one), 0, self.periods - 1), 0.0, one))
+        before = np.minimum(np.maximum(np.floor(t / one), 0), self.periods - 1)
+        return self.cycle.evaluate(np.minimum(np.maximum(t - one * before, 0.0), one))
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,10 @@ from robot_dyn_id.text.yaml import Row, read_yaml
 
 FORMAT = FileFormat("payload", 2, "identify the payload again with this version of robot_dyn_id")
 
-MOMENTS = ("ixx", "ixy", "iyy", "ixz", "iyz", "izz")
-"""Moments of inertia about the center of mass, along the axes of the link's frame."""
+MOMENTS = {"ixx": (0, 0), "ixy": (0, 1), "iyy": (1, 1), "ixz": (0, 2), "iyz": (1, 2), "izz": (2, 2)}
+"""Moments of inertia about the center of mass, along the axes of the link's frame, by place in the matrix."""
 
-_PLACES = (0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)
+_PLACES = tuple(zip(*MOMENTS.values(), strict=True))
 
 
 @dataclass(frozen=True)

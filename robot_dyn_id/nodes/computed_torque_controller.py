@@ -21,7 +21,7 @@ from robot_dyn_id.nodes.messages.joint_state import convert_to_seconds
 from robot_dyn_id.nodes.runtime.computation import Computation, LatestComputation
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, publishes, subscribes
 from robot_dyn_id.nodes.runtime.ros_parameters import latency_parameter, path_parameter, ros_parameter
 from robot_dyn_id.parameters import COMPENSATIONS, ParameterSet
 from robot_dyn_id.simulation.controllers import Gains
@@ -109,16 +109,16 @@ class ComputedTorqueControllerSettings:
 
 
 INTERFACES = (
-    Interface.publishes("effort_command", Float64MultiArray, "Efforts in the joint order of the model", RELIABLE),
-    Interface.subscribes("joint_states", JointState, "Measured joint states", SENSOR),
-    Interface.subscribes("robot_description", String, "URDF, if no file is given", LATCHED),
-    Interface.subscribes(
+    publishes("effort_command", Float64MultiArray, "Efforts in the joint order of the model", RELIABLE),
+    subscribes("joint_states", JointState, "Measured joint states", SENSOR),
+    subscribes("robot_description", String, "URDF, if no file is given", LATCHED),
+    subscribes(
         "identified_parameters",
         ParameterSetMsg,
         "Identified model; if it is refused, the present one stays in use",
         LATCHED,
     ),
-    Interface.subscribes("~/joint_trajectory", JointTrajectory, "Trajectory to follow under computed torque", RELIABLE),
+    subscribes("~/joint_trajectory", JointTrajectory, "Trajectory to follow under computed torque", RELIABLE),
 )
 
 

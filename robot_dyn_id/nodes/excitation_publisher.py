@@ -42,7 +42,17 @@ from robot_dyn_id.nodes.runtime.changes import Changes
 from robot_dyn_id.nodes.runtime.computation import Computation
 from robot_dyn_id.nodes.runtime.diagnostics import Diagnosis
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface
+from robot_dyn_id.nodes.runtime.robot_node import (
+    LATCHED,
+    RELIABLE,
+    SENSOR,
+    Interface,
+    executes,
+    publishes,
+    sends,
+    serves,
+    subscribes,
+)
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.workflow.excitation_plan import ExcitationPlan
@@ -60,42 +70,34 @@ UNREHEARSED = (
 
 INTERFACES = (
     DESCRIPTION,
-    Interface.subscribes("joint_states", JointState, "Measured joint states; any reliability", SENSOR),
-    Interface.publishes(
-        COMMANDS, JointTrajectory, "Commanded motion; the topic is set by the parameter command_topic", RELIABLE
-    ),
-    Interface.sends(GOALS, ACTION_TYPE, "Commanded motion if the parameter mode is action"),
-    Interface.subscribes(
-        "identified_parameters", ParameterSetMsg, "Identified model; starts the next of several runs", LATCHED
-    ),
-    Interface.subscribes("recording_status", RecordingStatus, "State of the recorders", REPORTS),
-    Interface.subscribes(
-        "identifier_recording_status", RecordingStatus, "State of the recordings of identifiers", REPORTS
-    ),
-    Interface.publishes(
-        "excitation_status", ExcitationStatus, "State of the excitation and the reason for it", LATCHED
-    ),
-    Interface.publishes("~/preview", JointTrajectory, "Complete excitation in a dry run", LATCHED),
-    Interface.serves(
+    subscribes("joint_states", JointState, "Measured joint states; any reliability", SENSOR),
+    publishes(COMMANDS, JointTrajectory, "Commanded motion; the topic is set by the parameter command_topic", RELIABLE),
+    sends(GOALS, ACTION_TYPE, "Commanded motion if the parameter mode is action"),
+    subscribes("identified_parameters", ParameterSetMsg, "Identified model; starts the next of several runs", LATCHED),
+    subscribes("recording_status", RecordingStatus, "State of the recorders", REPORTS),
+    subscribes("identifier_recording_status", RecordingStatus, "State of the recordings of identifiers", REPORTS),
+    publishes("excitation_status", ExcitationStatus, "State of the excitation and the reason for it", LATCHED),
+    publishes("~/preview", JointTrajectory, "Complete excitation in a dry run", LATCHED),
+    serves(
         "~/start",
         Trigger,
         "Approach and run the excitation, and return; answers the duration or the reason for a refusal",
     ),
-    Interface.serves("~/stop", Trigger, "Brake to rest; answers when joint states show rest, or what does not rest"),
-    Interface.serves(
+    serves("~/stop", Trigger, "Brake to rest; answers when joint states show rest, or what does not rest"),
+    serves(
         "~/rehearse",
         Trigger,
         "Run one period of the excitation at 10 % of its speed, which releases full speed; answers like ~/start",
     ),
-    Interface.serves(
+    serves(
         "~/return_to_start",
         Trigger,
         "Return slowly to the configuration in which the latest motion was started; answers like ~/start",
     ),
-    Interface.executes(
+    executes(
         "~/execute_excitation", ExecuteExcitation, "Rehearsal, run or return, with progress, cancellation and a result"
     ),
-    Interface.serves("~/pause", SetBool, "Brake to rest (true) or continue (false); answers like ~/start"),
+    serves("~/pause", SetBool, "Brake to rest (true) or continue (false); answers like ~/start"),
 )
 
 

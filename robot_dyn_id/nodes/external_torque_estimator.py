@@ -20,7 +20,7 @@ from robot_dyn_id.msg import ExternalTorque
 from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, type_parameter
 from robot_dyn_id.nodes.model_observer import OBSERVES, ModelObserver
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, WARN, Diagnosis
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, Interface
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, publishes, serves, subscribes
 from robot_dyn_id.nodes.runtime.ros_parameters import latency_parameter, ros_parameter
 from robot_dyn_id.online.contact import ContactMonitor, ContactSettings, ContactState
 from robot_dyn_id.online.external_wrench import COMPONENTS, FrameWrench, WrenchPrior
@@ -76,10 +76,8 @@ class ExternalTorqueEstimator(ModelObserver[ContactMonitor]):
     SETTINGS = ExternalTorqueEstimatorSettings
     CHECK_PERIOD_S = 0.1
     INTERFACES = (
-        Interface.publishes(
-            "external_torque", ExternalTorque, "Joint torque of the environment, contact and wrench", SENSOR
-        ),
-        Interface.publishes(
+        publishes("external_torque", ExternalTorque, "Joint torque of the environment, contact and wrench", SENSOR),
+        publishes(
             "external_wrench",
             WrenchStamped,
             "Wrench of the environment on the frame; NaN in components that the joints do not measure; not published "
@@ -87,10 +85,8 @@ class ExternalTorqueEstimator(ModelObserver[ContactMonitor]):
             SENSOR,
         ),
         *OBSERVES,
-        Interface.subscribes(
-            "robot_description", String, "URDF, if published: the model must be of this robot", LATCHED
-        ),
-        Interface.serves("~/reset", Trigger, "Restart the learning of noise and thresholds"),
+        subscribes("robot_description", String, "URDF, if published: the model must be of this robot", LATCHED),
+        serves("~/reset", Trigger, "Restart the learning of noise and thresholds"),
     )
 
     def set_up(self) -> None:

@@ -25,7 +25,7 @@ from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, make_
 from robot_dyn_id.nodes.runtime.computation import Computation
 from robot_dyn_id.nodes.runtime.deferred_answers import DeferredAnswers
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE, WARN, log_findings
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RobotNode, publishes, serves, subscribes
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
 from robot_dyn_id.recordings.background_writer import BackgroundWriter
@@ -61,15 +61,15 @@ class GravityCalibrator(RobotNode):
     PURPOSE = "calibrates the gravity of an arm without torque sensors from poses that are held, and publishes it"
     SETTINGS = GravityCalibratorSettings
     INTERFACES = (
-        Interface.subscribes("joint_states", JointState, "Positions, and efforts in drive units; any reliability"),
+        subscribes("joint_states", JointState, "Positions, and efforts in drive units; any reliability"),
         DESCRIPTION,
-        Interface.subscribes("excitation_status", ExcitationStatus, "Start and end of the motion", LATCHED),
-        Interface.publishes(
+        subscribes("excitation_status", ExcitationStatus, "Start and end of the motion", LATCHED),
+        publishes(
             "identifier_recording_status", RecordingStatus, "State of the recording of live joint states", LATCHED
         ),
-        Interface.publishes(CALIBRATION, String, "Text of gravity.yaml", LATCHED),
-        Interface.serves("~/calibrate", Trigger, "Calibrate from all joint states that were received"),
-        Interface.serves("~/reset", Trigger, "Leave out what was received so far"),
+        publishes(CALIBRATION, String, "Text of gravity.yaml", LATCHED),
+        serves("~/calibrate", Trigger, "Calibrate from all joint states that were received"),
+        serves("~/reset", Trigger, "Leave out what was received so far"),
     )
 
     def begin(self) -> None:
@@ -175,10 +175,9 @@ class GravityCalibrator(RobotNode):
         self._requests.append(answer)
         return self._answers.defer(answer)
 
-    def _on_reset(self, request: Any, answer: Any) -> Any:
-        answer.message = f"{self._recording.reset()} messages left out; their bags stay in {self._folder}"
-        answer.success, self._outcome = True, None
-        return answer
+    def _on_reset(self, request: Any, answer: Any) -> str:
+        self._outcome = None
+        return f"{self._recording.reset()} messages left out; their bags stay in {self._folder}"
 
     def _look(self) -> None:
         """Report the state."""

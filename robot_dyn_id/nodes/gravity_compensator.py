@@ -18,7 +18,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.effort_node import EffortNode
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, STALE, WARN
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, publishes, subscribes
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import changeable, latency_parameter, path_parameter, ros_parameter
 from robot_dyn_id.simulation.effort_control import EffortControl, slew_rates
@@ -70,15 +70,15 @@ class GravityCompensator(EffortNode):
     SETTINGS = GravityCompensatorSettings
     CHANNELS = ("position",)
     INTERFACES = (
-        Interface.publishes(
+        publishes(
             "effort_command",
             Float64MultiArray,
             "Efforts in drive units, in the order of the parameter joints",
             RELIABLE,
         ),
-        Interface.subscribes("joint_states", JointState, "Measured positions, and efforts for the start", SENSOR),
+        subscribes("joint_states", JointState, "Measured positions, and efforts for the start", SENSOR),
         DESCRIPTION,
-        Interface.subscribes(
+        subscribes(
             CALIBRATION,
             String,
             "Text of gravity.yaml, if no file is given; if it is refused, the present one stays in use",

@@ -31,7 +31,7 @@ from robot_dyn_id.nodes.recording.identification_thread import IdentificationThr
 from robot_dyn_id.nodes.recording.recorded_excitations import RecordedExcitations
 from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, make_folder
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, WARN, Diagnosis
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RobotNode, executes, publishes, serves, subscribes
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
 from robot_dyn_id.parameters import ParameterSet
@@ -116,34 +116,32 @@ class IdentifierSettings:
 
 
 INTERFACES = (
-    Interface.subscribes("joint_states", JointState, "Measured joint states, or joint_states_type; any reliability"),
+    subscribes("joint_states", JointState, "Measured joint states, or joint_states_type; any reliability"),
     DESCRIPTION,
-    Interface.subscribes("excitation_status", ExcitationStatus, "Start and end of an excitation", LATCHED),
-    Interface.publishes(
+    subscribes("excitation_status", ExcitationStatus, "Start and end of an excitation", LATCHED),
+    publishes(
         "identified_parameters", ParameterSetMsg, "Identified model; a model with verdict bad is not published", LATCHED
     ),
-    Interface.publishes(
+    publishes(
         "identified_actuators",
         ActuatorSetMsg,
         "Identified actuators, if the parameter model is actuators; not published with verdict bad",
         LATCHED,
     ),
-    Interface.publishes(
-        "identifier_recording_status", RecordingStatus, "State of the recording of live joint states", LATCHED
-    ),
-    Interface.publishes(
+    publishes("identifier_recording_status", RecordingStatus, "State of the recording of live joint states", LATCHED),
+    publishes(
         "identification_report",
         IdentificationReport,
         "Identification report: verdict, warnings, held-out errors",
         LATCHED,
     ),
-    Interface.serves(
+    serves(
         "~/identify",
         Trigger,
         "Start the identification from all received data; the result is published on identification_report",
     ),
-    Interface.serves("~/reset", Trigger, "Discard the received data"),
-    Interface.executes(
+    serves("~/reset", Trigger, "Discard the received data"),
+    executes(
         "~/identify_recordings",
         IdentifyRecordings,
         "Identify from recordings or from all received data, in a process that can be canceled",
@@ -222,10 +220,9 @@ class Identifier(RobotNode):
             self.get_logger().info(f"waits for {waiting}")
         return waiting
 
-    def _reset(self, request: Any, answer: Any) -> Any:
+    def _reset(self, request: Any, answer: Any) -> str:
         received = 0 if self._recording is None else self._recording.reset()
-        answer.success, answer.message = True, f"{received} messages discarded; their bags stay in {self._folder}"
-        return answer
+        return f"{received} messages discarded; their bags stay in {self._folder}"
 
     # --- identification, in a thread because joint states continue to arrive
 

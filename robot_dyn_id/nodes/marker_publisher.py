@@ -20,7 +20,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription, find_root_link
 from robot_dyn_id.nodes.messages.message_types import find_message_class
 from robot_dyn_id.nodes.runtime.diagnostics import OK, WARN, Diagnosis
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, RobotNode, publishes, subscribes
 from robot_dyn_id.nodes.runtime.ros_parameters import changeable, ros_parameter
 
 MARKERS = "visualization_msgs/msg/MarkerArray"
@@ -53,20 +53,16 @@ class MarkerPublisher(RobotNode):
     PURPOSE = "publishes markers for RViz: the path of a previewed excitation, and the external wrench as arrows"
     SETTINGS = MarkerPublisherSettings
     INTERFACES = (
-        Interface.publishes(
+        publishes(
             "markers",
             MARKERS,
             "Path in the root link of the URDF, and arrows of force and moment in the frame of the wrench; every "
             "message has all of them",
             LATCHED,
         ),
-        Interface.subscribes(
-            "excitation_publisher/preview", JointTrajectory, "Complete excitation of a dry run", LATCHED
-        ),
-        Interface.subscribes(
-            "external_wrench", WrenchStamped, "Wrench of the environment; one with NaN has no arrow", SENSOR
-        ),
-        Interface.subscribes("robot_description", String, "URDF of the robot", LATCHED),
+        subscribes("excitation_publisher/preview", JointTrajectory, "Complete excitation of a dry run", LATCHED),
+        subscribes("external_wrench", WrenchStamped, "Wrench of the environment; one with NaN has no arrow", SENSOR),
+        subscribes("robot_description", String, "URDF of the robot", LATCHED),
     )
 
     def begin(self) -> None:

@@ -17,15 +17,15 @@ from robot_dyn_id.nodes.messages.joint_state import JointOrder, convert_to_secon
 from robot_dyn_id.nodes.messages.joint_state_source import subscribe
 from robot_dyn_id.nodes.runtime.computation import Computation, LatestComputation
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, STALE, Diagnosis
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, STREAM, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, STREAM, RobotNode, subscribes
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.plant import warm_up
 
 Monitor = TypeVar("Monitor")
 
 OBSERVES = (
-    Interface.subscribes("joint_states", JointState, "Measured joint states, or joint_states_type", STREAM),
-    Interface.subscribes("identified_parameters", ParameterSetMsg, "Identified model", LATCHED),
+    subscribes("joint_states", JointState, "Measured joint states, or joint_states_type", STREAM),
+    subscribes("identified_parameters", ParameterSetMsg, "Identified model", LATCHED),
 )
 """Interfaces of every such node."""
 
@@ -97,16 +97,18 @@ class ModelObserver(RobotNode, Generic[Monitor]):
         parameters = ParameterSet.from_message(message)
         return (parameters, self.make_monitor(parameters)) if self.is_new(parameters) else None
 
-    def _reset(self, request: Any, answer: Any) -> Any:
-        """Restart, as if the model had just been received."""
+    def _reset(self, request: Any, answer: Any) -> str:
+        """Restart, as if the model had just been received.
+
+        Raises:
+            InputError: there is no model.
+        """
         if self._monitor is None:
-            answer.message = "there is no model yet: waiting for identified_parameters"
-            return answer
+            raise InputError("there is no model yet: waiting for identified_parameters")
         self._monitor = self.make_monitor(self._parameters)
         self.use(self._parameters, self._monitor)
-        answer.success, answer.message = True, f"learning restarts from {self.settings.quiet:g} s of motion"
         self._look()
-        return answer
+        return f"learning restarts from {self.settings.quiet:g} s of motion"
 
     def _take_state(self, message: JointState) -> None:
         if self._monitor is None or not self._order.concerns(message):

@@ -47,7 +47,7 @@ from robot_dyn_id.nodes.payload.wrist import STATUS
 from robot_dyn_id.nodes.recording.stream_recording import make_folder
 from robot_dyn_id.nodes.runtime.diagnostics import OK, WARN, Diagnosis, log_findings
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, RobotNode, calls, executes, publishes, subscribes
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.folder import make_output_folder
@@ -147,34 +147,34 @@ class ArmInputs:
 
 INTERFACES = (
     DESCRIPTION,
-    Interface.subscribes("joint_states", JointState, "Measured joint states; any reliability", SENSOR),
-    Interface.subscribes("identified_parameters", ParameterSetMsg, "Model of the bare arm", LATCHED),
-    Interface.subscribes(STATUS, ExcitationStatus, "State of the motion, which this node commands", LATCHED),
-    Interface.publishes("identifier_recording_status", RecordingStatus, "State of the recording", LATCHED),
-    Interface.publishes(
+    subscribes("joint_states", JointState, "Measured joint states; any reliability", SENSOR),
+    subscribes("identified_parameters", ParameterSetMsg, "Model of the bare arm", LATCHED),
+    subscribes(STATUS, ExcitationStatus, "State of the motion, which this node commands", LATCHED),
+    publishes("identifier_recording_status", RecordingStatus, "State of the recording", LATCHED),
+    publishes(
         "~/loaded_parameters",
         ParameterSetMsg,
         "Model of the arm with the identified payload, for controllers and the monitor",
         LATCHED,
     ),
-    Interface.executes(
+    executes(
         "~/identify_payload",
         IdentifyPayload,
         "Identify the payload (IDENTIFY), check the configuration without moving (CHECK), record the empty arm "
         "(REFERENCE), or write the latest result into the driver (WRITE)",
     ),
-    Interface.calls(
+    calls(
         "io_and_status_controller/set_payload",
         "ur_msgs/srv/SetPayload",
         "Payload of a UR robot, on the task WRITE; the service is set by the parameter driver_service",
     ),
-    Interface.calls(
+    calls(
         "service_server/set_load",
         "franka_msgs/srv/SetLoad",
         "Payload of a Franka robot, on the task WRITE; the service is set by the parameter driver_service",
     ),
-    Interface.calls(f"{SLOW_TEST}/rehearse", Trigger, "Start of the slow test, in this process"),
-    Interface.calls(f"{MEASUREMENT}/start", Trigger, "Start of the measurement, in this process"),
+    calls(f"{SLOW_TEST}/rehearse", Trigger, "Start of the slow test, in this process"),
+    calls(f"{MEASUREMENT}/start", Trigger, "Start of the measurement, in this process"),
 )
 
 

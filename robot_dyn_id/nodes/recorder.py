@@ -18,7 +18,7 @@ from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.nodes.recording.session import RecordingSession
 from robot_dyn_id.nodes.recording.status_topic import RecordingStatusTopic
 from robot_dyn_id.nodes.runtime.diagnostics import ERROR, OK, WARN, Diagnosis
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RobotNode, publishes, serves, subscribes
 from robot_dyn_id.nodes.runtime.ros_parameters import changeable, path_parameter, ros_parameter, topic_parameter
 
 CHECK_PERIOD_S = 0.1
@@ -64,22 +64,20 @@ class Recorder(RobotNode):
     PURPOSE = "records topics to a rosbag2 folder (mcap), message bytes unchanged"
     SETTINGS = RecorderSettings
     INTERFACES = (
-        Interface.subscribes(
+        subscribes(
             "joint_states",
             JointState,
             "Joint states, or the topics of the parameter topics, with the QoS of their publishers",
         ),
-        Interface.subscribes(
-            "excitation_status", ExcitationStatus, "Reported if the excitation fails or disappears", LATCHED
-        ),
-        Interface.publishes("recording_status", RecordingStatus, "State and quality of the recording", LATCHED),
-        Interface.serves("~/start", Trigger, "Start a recording"),
-        Interface.serves(
+        subscribes("excitation_status", ExcitationStatus, "Reported if the excitation fails or disappears", LATCHED),
+        publishes("recording_status", RecordingStatus, "State and quality of the recording", LATCHED),
+        serves("~/start", Trigger, "Start a recording"),
+        serves(
             "~/stop",
             Trigger,
             "Stop the recording; success means that the bag is complete, otherwise the message states what is lost",
         ),
-        Interface.serves("~/pause", SetBool, "Pause the recording (true) or continue it (false)"),
+        serves("~/pause", SetBool, "Pause the recording (true) or continue it (false)"),
     )
 
     def begin(self) -> None:
@@ -205,33 +203,29 @@ class Recorder(RobotNode):
     def _describe(self, status: RecordingStatus) -> str | None:
         return None if self._recording is None else self._recording.describe(status)
 
-    def _on_start(self, request: Trigger.Request, answer: Trigger.Response) -> Trigger.Response:
+    def _on_start(self, request: Any, answer: Any) -> str:
         if self._active is not None:
-            answer.message = f"already recording into {self._active.folder}: call ~/stop first"
-            return answer
-        self._begin()
-        answer.success = self._recording is not None
-        answer.message = self._recording.folder if self._recording is not None else self._reason
-        return answer
+            raise InputError(f"already recording into {self._active.folder}: call ~/stop first")
+        if failure := self._begin():
+            raise failure
+        assert self._recording is not None
+        return self._recording.folder
 
-    def _on_stop(self, request: Trigger.Request, answer: Trigger.Response) -> Trigger.Response:
+    def _on_stop(self, request: Any, answer: Any) -> str:
         recording = self._active
         if recording is None:
-            answer.message = self._reason if self._state == RecordingStatus.FAILED else NOTHING
-        elif not self._finish(STOP_TIMEOUT_S):
-            answer.message = f"{recording.folder}: the disk is slow; wait for recording_status FINISHED"
-        else:
-            answer.success = self._state == RecordingStatus.FINISHED
-            answer.message = recording.folder if answer.success and not recording.empty else self._reason
-        return answer
+            raise InputError(self._reason if self._state == RecordingStatus.FAILED else NOTHING)
+        if not self._finish(STOP_TIMEOUT_S):
+            raise InputError(f"{recording.folder}: the disk is slow; wait for recording_status FINISHED")
+        if self._state != RecordingStatus.FINISHED:
+            raise InputError(self._reason)
+        return self._reason if recording.empty else recording.folder
 
-    def _on_pause(self, request: SetBool.Request, answer: SetBool.Response) -> SetBool.Response:
+    def _on_pause(self, request: Any, answer: Any) -> str:
         if self._active is None:
-            answer.message = NOTHING
-            return answer
+            raise InputError(NOTHING)
         self._active.pause(request.data)
         self._state = RecordingStatus.PAUSED if request.data else RecordingStatus.RECORDING
         self._reason = self._remarks(self._active)
         self._publish_status()
-        answer.success, answer.message = True, "paused" if request.data else "recording"
-        return answer
+        return "paused" if request.data else "recording"

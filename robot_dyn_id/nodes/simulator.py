@@ -30,7 +30,16 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import read_trajectory_points
 from robot_dyn_id.nodes.runtime.diagnostics import OK, STALE, WARN
 from robot_dyn_id.nodes.runtime.pacing import PacedCall
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import (
+    LATCHED,
+    RELIABLE,
+    SENSOR,
+    RobotNode,
+    executes,
+    publishes,
+    serves,
+    subscribes,
+)
 from robot_dyn_id.nodes.simulated_controller import ACTION_TYPE, STATE_TYPE, WITHOUT_ACTION, SimulatedController
 from robot_dyn_id.nodes.simulator_settings import ACTUATORS, PARAMETERS, SimulatorSettings
 from robot_dyn_id.parameters import ParameterSet
@@ -111,12 +120,11 @@ class SimulatorCommands:
             raise InputError("there is no robot yet")
         return self._driver
 
-    def _carry(self, request: Any, answer: Any) -> Any:
+    def _carry(self, request: Any, answer: Any) -> str:
         """Take the payload up, or drop it."""
         dynamics = self._laden if request.data else self._bare
         self._present().robot.replace_dynamics(self._settings.warmed(dynamics))
-        answer.success, answer.message = True, "carries its payload" if request.data else "carries nothing"
-        return answer
+        return "carries its payload" if request.data else "carries nothing"
 
     def _follow(self, driver: SimulatedDriver, message: JointTrajectory) -> None:
         robot = driver.robot
@@ -159,51 +167,51 @@ class SimulatorCommands:
 
 
 INTERFACES = (
-    Interface.publishes("joint_states", JointState, "Simulated measurements", RELIABLE),
-    Interface.publishes(
+    publishes("joint_states", JointState, "Simulated measurements", RELIABLE),
+    publishes(
         "base_wrench",
         WrenchStamped,
         "Wrench that the robot exerts on a sensor under its base, in the frame of the URDF's root link, if base_wrench "
         "is true",
         RELIABLE,
     ),
-    Interface.publishes("robot_description", String, "URDF, unless it was received on this topic", LATCHED),
-    Interface.publishes("/clock", Clock, "Simulated time, if enabled", RELIABLE),
-    Interface.subscribes(DESCRIPTION, String, "URDF, if it is not given otherwise", LATCHED),
-    Interface.subscribes(MODEL, ParameterSetMsg, "Identified model, if the parameter model is parameters", LATCHED),
-    Interface.subscribes(DRIVES, ActuatorSetMsg, "Identified actuators, if the parameter model is actuators", LATCHED),
-    Interface.subscribes(
+    publishes("robot_description", String, "URDF, unless it was received on this topic", LATCHED),
+    publishes("/clock", Clock, "Simulated time, if enabled", RELIABLE),
+    subscribes(DESCRIPTION, String, "URDF, if it is not given otherwise", LATCHED),
+    subscribes(MODEL, ParameterSetMsg, "Identified model, if the parameter model is parameters", LATCHED),
+    subscribes(DRIVES, ActuatorSetMsg, "Identified actuators, if the parameter model is actuators", LATCHED),
+    subscribes(
         "joint_trajectory_controller/joint_trajectory",
         JointTrajectory,
         "Trajectory to follow in position control, prefix: parameter controller; without points: hold",
         RELIABLE,
     ),
-    Interface.executes(
+    executes(
         "joint_trajectory_controller/follow_joint_trajectory",
         ACTION_TYPE,
         "Trajectory to follow with tolerances, if control_msgs is installed",
     ),
-    Interface.publishes(
+    publishes(
         "joint_trajectory_controller/controller_state",
         STATE_TYPE,
         "Reference, feedback and error of the trajectory controller, if control_msgs is installed",
         RELIABLE,
     ),
-    Interface.subscribes("effort_command", Float64MultiArray, "Efforts in effort control", SENSOR),
-    Interface.subscribes(
+    subscribes("effort_command", Float64MultiArray, "Efforts in effort control", SENSOR),
+    subscribes(
         "position_command",
         Float64MultiArray,
         "Positions that identified actuators follow until the next ones, as those of forward_command_controller",
         SENSOR,
     ),
-    Interface.subscribes(
+    subscribes(
         "applied_wrench",
         WrenchStamped,
         "Force and moment of the environment on the link header.frame_id, at its origin and along its axes, until "
         "the next one or for wrench_duration",
         RELIABLE,
     ),
-    Interface.serves(
+    serves(
         "~/carry_payload",
         SetBool,
         "Take up the body of the parameter payload (true), or drop it (false); offered if there is one",
@@ -302,7 +310,9 @@ class Simulator(RobotNode):
         settings: SimulatorSettings = self.settings
         self._every, self._nanoseconds = settings.ticks_per_message, round(1e9 / settings.rate)
         self._report_ticks = max(1, round(settings.rate / REPORTS_PER_SECOND))
-        patience = RealTimePacer.IMPATIENCE if settings.clock else RealTimePacer.PATIENCE
+        follows = settings.control == POSITION
+        patience = RealTimePacer.PATIENCE if follows else RealTimePacer.BATCH
+        patience = RealTimePacer.IMPATIENCE if settings.clock else patience
         self._pace = RealTimePacer(self._nanoseconds, settings.factor, patience)
         self._states = self.publisher("joint_states")
         self._clock_publisher = self.publisher("/clock") if settings.clock else None
@@ -356,7 +366,7 @@ class Simulator(RobotNode):
             self._base_message = WrenchStamped()
             self._base_message.header.frame_id = find_root_link(RobotDescription(model.urdf).root())
         self._commands.use(self._driver, dynamics, laden, self._begin_stamp)
-        self._frame, self._stamp = JointStateFrame(model.joint_names, 3 * [joints]), Time()
+        self._frame, self._moment = JointStateFrame(model.joint_names, 3 * [joints]), (0, 0)
         if publish:
             self._description = self.publisher("robot_description")
             self._description.publish(String(data=model.urdf))
@@ -384,13 +394,13 @@ class Simulator(RobotNode):
 
     def _run(self) -> None:
         """Do the ticks that are due."""
-        begin = time.monotonic()
         try:
             if self.settings.factor == 0.0:
+                begin = time.monotonic()
                 while time.monotonic() < begin + BATCH_S and not self._driver.waits:
                     self._tick()
             else:
-                now = time.monotonic_ns() if self._clock_publisher else self.get_clock().now().nanoseconds
+                now = time.monotonic_ns() if self._clock_publisher else self.ros_ns()
                 for _ in range(self._pace.due(now) if now else 0):  # 0: the clock of others has not begun
                     if self._driver.waits:
                         break
@@ -406,25 +416,29 @@ class Simulator(RobotNode):
         state = self._driver.tick()
         if robot.ended is not None:
             self._end_trajectory(robot.ended)
-        moment = self._stamp
-        moment.sec, moment.nanosec = divmod(stamp, 1_000_000_000)
+        self._moment = divmod(stamp, 1_000_000_000)
         if self._interfaces is not None:
             self._publish_controller(self._interfaces, number, now, state)
         if number % self._every == 0:
             if self._clock_publisher:
-                self._clock_publisher.publish(Clock(clock=moment))
+                self._clock_publisher.publish(Clock(clock=self._stamp()))
             measured = self._driver.measure(state)
-            self._states.publish(self._frame.encode(moment.sec, moment.nanosec, measured.tobytes()))
+            self._states.publish(self._frame.encode(*self._moment, measured.tobytes()))
             self._publish_wrench(self._driver.measure_wrench())
         if number % self._report_ticks == 0:
             self._report()
+
+    def _stamp(self) -> Time:
+        """Time of the latest tick."""
+        seconds, nanoseconds = self._moment
+        return Time(sec=seconds, nanosec=nanoseconds)
 
     def _publish_wrench(self, wrench: Array | None) -> None:
         """Publish the wrench under the base, if there is a sensor."""
         if wrench is None:
             return
         message, (force, moment) = self._base_message, wrench.reshape(2, 3).tolist()
-        message.header.stamp = self._stamp
+        message.header.stamp = self._stamp()
         for part, values in ((message.wrench.force, force), (message.wrench.torque, moment)):
             part.x, part.y, part.z = values
         self._base_publisher.publish(message)
@@ -435,9 +449,9 @@ class Simulator(RobotNode):
         """Publish the state of the trajectory controller and feedback of its goal, if they are due."""
         present = now, state[0], state[1]
         if self._state_ticks and number % self._state_ticks == 0:
-            interfaces.publish(self._stamp, *present)
+            interfaces.publish(self._stamp(), *present)
         if number % self._feedback_ticks == 0:
-            interfaces.feed_back(self._stamp, *present)
+            interfaces.feed_back(self._stamp(), *present)
 
     def _end_trajectory(self, end: TrajectoryEnd) -> None:
         """Report the end of a trajectory, and end its goal."""

@@ -16,7 +16,7 @@ from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message
 from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, type_parameter
 from robot_dyn_id.nodes.model_observer import OBSERVES, ModelObserver
 from robot_dyn_id.nodes.runtime.diagnostics import OK, WARN, Diagnosis
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, Interface
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, publishes, serves
 from robot_dyn_id.nodes.runtime.ros_parameters import changeable, latency_parameter, ros_parameter
 from robot_dyn_id.online.assessment import assess
 from robot_dyn_id.online.monitoring import ResidualMonitor
@@ -57,10 +57,8 @@ class TorqueResidualMonitor(ModelObserver[ResidualMonitor]):
     SETTINGS = TorqueResidualMonitorSettings
     CHECK_PERIOD_S = 0.2
     INTERFACES = (
-        Interface.publishes(
-            "torque_residual", TorqueResidual, "Measured (low-pass filtered) minus predicted torque", SENSOR
-        ),
-        Interface.publishes(
+        publishes("torque_residual", TorqueResidual, "Measured (low-pass filtered) minus predicted torque", SENSOR),
+        publishes(
             "~/tracked_parameters",
             ParameterSetMsg,
             "Values and covariance estimated from the latest motion, with payloads; marked as tracked in `estimator` "
@@ -68,9 +66,7 @@ class TorqueResidualMonitor(ModelObserver[ResidualMonitor]):
             LATCHED,
         ),
         *OBSERVES,
-        Interface.serves(
-            "~/reset", Trigger, "Restart the learning of thresholds; present changes are accepted as normal"
-        ),
+        serves("~/reset", Trigger, "Restart the learning of thresholds; present changes are accepted as normal"),
     )
 
     def set_up(self) -> None:

@@ -414,6 +414,6 @@ class PositionServo:
             dq: velocities [rad/s or m/s], shape (n,).
             limit: effort limits [N m or N], shape (n,).
         """
-        setpoint, robot = tracker.setpoint(now), self._dynamics.robot
+        setpoint, arrays = tracker.setpoint(now), self._dynamics.arrays
         memory = self._aim, self._slip, self._sum
-        return np.asarray(hold_setpoint(robot, *setpoint, q, dq, self._gains, self._period, limit, *memory))
+        return np.asarray(hold_setpoint(arrays, *setpoint, q, dq, self._gains, self._period, limit, *memory))

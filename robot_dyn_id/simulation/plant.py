@@ -14,7 +14,7 @@ from robot_dyn_id.dynamics.dynamics import MAX_SINGLE_STATES, Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coordinate, Coulomb, Dahl, Term, TermStates, Viscous
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.kernels.servo import advance_driven, evaluate_polynomials, hold_setpoint
+from robot_dyn_id.kernels.servo import advance_driven, evaluate_polynomials, fit_polynomials, hold_setpoint
 from robot_dyn_id.kernels.stepping import FIXED, LOADED, Robots, State, compute_motor_effort
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.friction_laws import FrictionLaws
@@ -61,9 +61,11 @@ def warm_up() -> None:
     """Compile the simulation kernels with a minimal robot, so that later calls use the cached machine code."""
     one, dynamics = np.ones(1), make_smallest_dynamics()
     plant = Plant(dynamics, one)
-    wanted_q, wanted_dq, wanted_ddq = evaluate_polynomials(np.ones((6, 1)), 1.0)
+    wanted_q, wanted_dq, wanted_ddq = evaluate_polynomials(
+        fit_polynomials(1.0, one[None], one[None], np.ones((2, 2))), 1.0
+    )
     known, memory = (one, one, (1.0, 1.0, 1.0, 1.0), STEP, one), (np.ones(1), np.ones(1), np.ones(1))
-    plant.advance(hold_setpoint(plant.dynamics.robot, wanted_q, wanted_dq, wanted_ddq, *known, *memory), STEP)
+    plant.advance(hold_setpoint(plant.dynamics.arrays, wanted_q, wanted_dq, wanted_ddq, *known, *memory), STEP)
     Dahl().integrate(np.zeros((1, 2)), STEP, Dahl().initial_states()[:, None])
     warm_up_regressor()
 
@@ -92,6 +94,7 @@ class CompiledDynamics:
         model: robot model.
         coordinates: number of its friction coordinates.
         robot: the arrays of the kernels in `kernels.stepping`, for one simulation.
+        arrays: the same as plain tuples, for the kernels in `kernels.servo`.
     """
 
     def __init__(self, dynamics: Dynamics) -> None:
@@ -122,6 +125,7 @@ class CompiledDynamics:
             friction.loads,
             np.ascontiguousarray(friction.laws[:, [FIXED, LOADED]])[:, :, None],
         )
+        self.arrays = tuple(self.robot.tree), *self.robot[1:]
 
     def lanes(self, count: int) -> Robots:
         """Arrays of the kernels for a number of simulations of this robot."""
@@ -158,6 +162,7 @@ class Plant:
         effort_limit: effort limits of the motors [N m or N], shape (n,); infinite for joints without a limit.
         dry: dry friction torques of the last step, the initial values of the next iteration.
         slip: states of the friction laws, shape (m,), changed in place.
+        state: these for the kernels, which change them in place.
     """
 
     def __init__(self, dynamics: Dynamics, q: Array, effort_limit: Array | None = None) -> None:
@@ -174,11 +179,8 @@ class Plant:
         self._undisturbed = np.zeros(len(q))
         self.dry = np.zeros(self.dynamics.coordinates)
         self.slip = self.dynamics.slip()
-
-    @property
-    def state(self) -> State:
-        """State of the robot for the kernels, which change it in place."""
-        return State(self.q, self.dq, self.dry, self.slip)
+        self.state = State(self.q, self.dq, self.dry, self.slip)
+        self._arrays = tuple(self.state)  # plain, as those of the dynamics
 
     @property
     def inertial_parameters(self) -> Array:
@@ -216,7 +218,7 @@ class Plant:
         """
         count, before = count_steps(duration), self.q.copy()
         torques = np.ascontiguousarray(effort), self.effort_limit, self._undisturbed if external is None else external
-        applied, valid = advance_driven(self.dynamics.robot, *torques, duration / count, count, self.state)
+        applied, valid = advance_driven(self.dynamics.arrays, *torques, duration / count, count, self._arrays)
         if not valid:
             raise self.broken_down(before)
         return np.asarray(applied)

@@ -446,13 +446,19 @@ class RealTimePacer:
         lost: time skipped because ticks were too late [ns].
     """
 
-    PATIENCE = 500_000_000
-    """Longest delay that is caught up by default [ns]; reading a trajectory of 6000 points takes 0.2 s."""
+    BATCH = 500_000_000
+    """Longest delay that is caught up at once [ns]; reading a trajectory of 6000 points takes 0.2 s."""
+
+    PATIENCE = 2_000_000_000
+    """Longest delay that is caught up at all by a robot that follows trajectories [ns]: it does the same at any time.
+
+    A robot under effort commands has none to follow meanwhile: it catches up no more than `BATCH`.
+    """
 
     IMPATIENCE = 20_000_000
     """Longest delay that is caught up if other nodes use the simulated time [ns]."""
 
-    def __init__(self, period: int, factor: float = 1.0, patience: int = PATIENCE) -> None:
+    def __init__(self, period: int, factor: float = 1.0, patience: int = BATCH) -> None:
         """Initialize without ticks.
 
         Args:
@@ -462,7 +468,8 @@ class RealTimePacer:
         """
         self._period = period
         self._factor = factor
-        self._patience = patience
+        self._most = max(1, round(patience * factor / period))
+        self._batch = max(1, round(self.BATCH * factor / period))
         self._origin = 0
         self.start = 0
         self.lost = 0
@@ -479,11 +486,9 @@ class RealTimePacer:
             self._begun = True
         passed = round((now - self._origin) * self._factor) - self.lost
         number = round(passed / self._period) + 1 - self._done
-        most = max(1, round(self._patience * self._factor / self._period))
-        if number > most:
-            skipped = (number - most) * self._period
-            self.lost += skipped
-            self.start += skipped
-            number = most
+        skipped = max(0, number - self._most) * self._period
+        self.lost += skipped
+        self.start += skipped
+        number = min(number, self._most, self._batch)
         self._done += max(number, 0)
         return max(number, 0)

@@ -150,8 +150,11 @@ class ExcitationSession:
             excites: whether the motion serves an identification, and must be recorded as required.
             begins: whether the robot is to begin to move.
         """
-        clocks = self._clocks.problem(now.steady) if self._settings.segments else ""  # else commands are not stamped
-        return self._external(begins) or clocks or (self._unrecorded(now.steady) if excites else "")
+        return (
+            self._external(begins)
+            or self._clocks.problem(now.steady)
+            or (self._unrecorded(now.steady) if excites else "")
+        )
 
     def _unrecorded(self, steady: float) -> str:
         """Reason why the excitation is not recorded as required; the return need not be recorded."""
@@ -235,9 +238,12 @@ class ExcitationSession:
         """
         if self.supervisor is None:
             return
-        if age is not None:
+        feedback = self.supervisor.feedback
+        if age is not None and self._settings.segments:  # else commands are not stamped, and the clocks may differ
             self._clocks.receive(now.steady, age)
-        self.supervisor.feedback.late = age is not None and self._settings.segments and self._clocks.late
+            feedback.age, feedback.late = self._clocks.age, self._clocks.late
+        else:
+            feedback.age, feedback.late = 0.0, 0.0
         self.supervisor.receive(now, stamp, *channels)
         self._held.receive(*channels[:2])
 

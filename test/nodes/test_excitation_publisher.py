@@ -442,6 +442,7 @@ def test_simulated_time_is_followed_and_its_halt_is_silence(world, segments):
     clock = world.add(SimulatedClock)
     cell.running(progress=0.5).until(Status.DONE)
     assert cell.statuses[-1].header.stamp.sec < 100
+    assert cell.node.ros_ns() == cell.node.get_clock().now().nanoseconds < 100e9
     begins = {one.state: seconds(one.header.stamp) for one in reversed(cell.statuses)}
     took = begins[Status.DONE] - begins[Status.APPROACHING]
     assert 2.4 < took < 3.5  # 0.5 s of approach and 2 s of motion, and not twice as long

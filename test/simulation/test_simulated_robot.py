@@ -227,6 +227,15 @@ def test_what_was_missed_is_made_up_for_unless_it_is_long():
     assert pace.due(1_021_000_000) == 1
 
 
+def test_a_robot_that_follows_trajectories_makes_up_for_more_piece_by_piece():
+    pace = RealTimePacer(1_000_000, patience=RealTimePacer.PATIENCE)
+    pace.due(0)
+    assert [pace.due(1_900_000_000 + k) for k in range(5)] == [500, 500, 500, 400, 0]
+    assert (pace.start, pace.lost) == (0, 0)
+    assert [pace.due(4_900_000_000 + k) for k in range(5)] == [500, 500, 500, 500, 0]
+    assert (pace.start, pace.lost) == (1_000_000_000, 1_000_000_000)
+
+
 def test_ticks_that_are_the_time_of_others_do_not_leap():
     pace = RealTimePacer(1_000_000, patience=RealTimePacer.IMPATIENCE)
     assert pace.due(0) == 1

@@ -2,7 +2,9 @@
 """Requests of an excitation session: what may begin, and what follows, with a robot that follows its commands."""
 
 import logging
+import re
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -40,16 +42,19 @@ class Settings:
     runs: int = 1
 
 
-def plan(model, obstruction=lambda motion: ""):
+SHORT = Demand(period=0.5, periods=1, share=0.1)
+
+
+def plan(model, obstruction=lambda motion: "", tracking=0.2, demand=SHORT):
     limits = MotionLimits.from_model(model, (4.0,), margin=0.02)
     n = len(limits.joint_names)
-    excitation = make_excitation("fourier", limits, Demand(period=0.5, periods=1, share=0.1))
-    thresholds = GuardThresholds(np.full(n, 0.2), 1.1 * limits.velocity, np.full(n, np.inf), 0.05, 0.1)
+    excitation = make_excitation("fourier", limits, demand)
+    thresholds = GuardThresholds(np.full(n, tracking), 1.1 * limits.velocity, np.full(n, np.inf), 0.05, 0.1)
     return ExcitationPlan(limits, excitation, thresholds, "fourier", "", obstruction)
 
 
 class Robot:
-    """A session with a robot that follows its commands, 10 ms at a time."""
+    """A session with a robot that follows its commands, 10 ms at a time; its joint states can be delayed."""
 
     def __init__(self, caplog, joints=None, held=None, make_plan=plan, compute=DoneWork, **settings):
         caplog.set_level(logging.INFO)
@@ -57,6 +62,7 @@ class Robot:
         self.model = RobotModel.from_urdf(ARM, joints, held=held)
         self.names = list(self.model.joint_names)
         self.t, self.bent, self._runs = 100.0, {}, []
+        self.delay, self.offset, self.ahead, self._under_way = lambda t: 0.0, 0.0, 0.0, []
         self.session = ExcitationSession(
             Settings(**settings),
             make_plan,
@@ -90,9 +96,12 @@ class Robot:
                 self.q, velocity = self.supervisor.command.state(self.t)
             if self.ready:
                 names, still = [*self.names, *self.bent], [0.0] * len(self.bent)
-                q = [*self.q.tolist(), *self.bent.values()]
-                effort = [1.0] * len(names)
-                self.session.receive(self.now, 0.0, self.t, names, q, [*velocity.tolist(), *still], effort)
+                q = [*(self.q + self.offset).tolist(), *self.bent.values()]
+                state = names, q, [*velocity.tolist(), *still], [1.0] * len(names)
+                self._under_way.append((self.t + self.delay(self.t) - STEP / 2, self.t, state))
+            while self._under_way and self._under_way[0][0] <= self.t:
+                _, measured, state = self._under_way.pop(0)
+                self.session.receive(self.now, self.t - measured - self.ahead, measured + self.ahead, *state)
             self.refusal = self.session.tick(self.supervisor, self.now)
             self.ended = self.session.attend(self.supervisor, self.now)
             run = self.supervisor.run
@@ -343,3 +352,104 @@ def test_requests_of_a_moving_robot_are_rejected_before_anything_is_checked(capl
     for name in ("start", "rehearse", "go_back"):
         assert robot.ask(name) == "the robot is still moving"
     assert checks == []
+
+
+LATE = 0.1
+"""Age at which the joint states of the robots above are late [s]."""
+
+TRACKING = 0.02
+"""Largest tracking error of the robot below [rad]: the way of a few hundredths of a second."""
+
+FAST = Demand(period=4.0, periods=1)
+
+DELAYS = {
+    "none": lambda t: 0.0,
+    "constant": lambda t: 0.9 * LATE,
+    "held up again and again": lambda t: 0.9 * LATE - t % (0.9 * LATE),
+    "changing": lambda t: 0.45 * LATE * (1.0 + np.sin(0.5 * t / LATE)),
+}
+"""Times from the measurement to the receipt of joint states that are not late, by the time of the measurement [s]."""
+
+
+def moving(caplog, delay, **settings):
+    robot = Robot(caplog, make_plan=partial(plan, tracking=TRACKING, demand=FAST), **{"segments": True, **settings})
+    robot.delay = delay
+    robot.until(Phase.READY)
+    assert robot.ask("start") == ""
+    return robot
+
+
+def in_full_motion(robot):
+    """Until joints move so fast that in 0.7 of the latency they exceed the tracking error that is tolerated."""
+    robot.until(Phase.RUNNING)
+    while np.abs(robot.supervisor.command.state(robot.t)[1]).max() * 0.7 * LATE < TRACKING:
+        robot.step(STEP)
+        assert robot.supervisor.phase == Phase.RUNNING, robot.supervisor.reason
+    return robot
+
+
+@pytest.mark.parametrize("returns", [True, False])
+@pytest.mark.parametrize("delay", DELAYS)
+def test_joint_states_that_come_late_within_the_latency_are_no_tracking_error(caplog, delay, returns):
+    robot = in_full_motion(moving(caplog, DELAYS[delay], return_to_start=returns))
+    robot.until(Phase.DONE)
+    assert "tracking" not in robot.supervisor.worst[1]
+
+
+@pytest.mark.parametrize("delay", DELAYS)
+def test_a_stop_is_no_fault_by_joint_states_from_before_the_braking(caplog, delay):
+    robot = in_full_motion(moving(caplog, DELAYS[delay]))
+    robot.supervisor.stop(robot.now)
+    phases = set()
+    while robot.supervisor.phase != Phase.READY:
+        phases.add(robot.step(STEP))
+        assert Phase.FAULT not in phases, robot.supervisor.reason
+    assert robot.supervisor.at_rest
+
+
+@pytest.mark.parametrize("delay", DELAYS)
+def test_a_deviation_is_a_fault_when_the_first_joint_states_that_show_it_are_received(caplog, delay):
+    robot = in_full_motion(moving(caplog, DELAYS[delay]))
+    robot.offset = 1.5 * TRACKING
+    shown = robot.t + STEP
+    received = max(shown, min(t + DELAYS[delay](t) for t in shown + STEP * np.arange(20)))
+    while robot.supervisor.phase == Phase.RUNNING:
+        robot.step(STEP)
+        assert robot.t < received + 1.5 * STEP
+    assert robot.supervisor.phase == Phase.FAULT
+    assert "is 0.03 rad away from its command, more than 0.02 rad" in robot.supervisor.reason
+
+
+def test_joint_states_that_are_older_than_the_latency_stay_a_fault(caplog):
+    robot = in_full_motion(moving(caplog, DELAYS["none"]))
+    begin = robot.t
+    robot.delay = lambda t: 0.5 * (t - begin)  # more and more
+    while robot.supervisor.phase == Phase.RUNNING:
+        assert robot.step(STEP) in (Phase.RUNNING, Phase.FAULT)
+        assert robot.t < begin + 4.0 * LATE
+    assert re.search(r"; the joint states are 0\.1\d s old by their stamps: they came late$", robot.supervisor.reason)
+    robot = in_full_motion(moving(caplog, DELAYS["none"]))
+    begin = robot.t
+    robot.delay = lambda t: 3.0 * LATE  # suddenly
+    robot.until(Phase.FAULT, LATE + 2.0 * STEP)
+    assert robot.supervisor.reason.startswith("no joint states for 0.1")
+    still = moving(caplog, lambda t: 0.0)
+    still.until(Phase.DONE)
+    still.delay = lambda t: 3.0 * LATE
+    still.step(20.0 * LATE)
+    assert still.supervisor.phase == Phase.DONE and "behind this node's clock" in still.ask("start")
+
+
+@pytest.mark.parametrize("clock", [3600.0, -3600.0])
+def test_stamps_of_another_clock_do_not_date_joint_states(caplog, clock):
+    robot = moving(caplog, DELAYS["none"], segments=False)
+    robot.ahead = clock
+    in_full_motion(robot).until(Phase.DONE)
+
+
+@pytest.mark.parametrize("clock", [3600.0, -3600.0])
+def test_stamps_that_jump_while_the_robot_moves_are_a_fault_of_the_clocks(caplog, clock):
+    robot = in_full_motion(moving(caplog, DELAYS["none"]))
+    robot.ahead = clock
+    robot.until(Phase.FAULT)
+    assert "this node's clock: synchronize the clocks" in robot.supervisor.reason

@@ -132,10 +132,11 @@ class Entered:
         early = t < self.lead.duration
         if early.all():  # at every joint state one time is evaluated, in one of the two
             return self.lead.evaluate(t)
-        clock = self.own_time(t)
-        along = self.excitation.evaluate(clock[0])
-        if self.run_up:  # else the own time goes like the time
-            along = compose(along, clock)
+        if self.run_up:
+            clock = self.own_time(t)
+            along = compose(self.excitation.evaluate(clock[0]), clock)
+        else:
+            along = self.excitation.evaluate(self.since + np.maximum(t - self.lead.duration, 0.0))
         if not early.any():
             return along
         before = self.lead.evaluate(t)

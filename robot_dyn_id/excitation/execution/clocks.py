@@ -38,9 +38,18 @@ class ClockAgreement:
             self._since = steady
 
     @property
-    def late(self) -> bool:
-        """Whether the latest joint state is older than the tolerance: it shows where the robot was."""
-        return self._age > self._tolerance
+    def age(self) -> float:
+        """Age of the latest joint state by its stamp [s]; 0 before the first, and where the clocks disagree.
+
+        A stamp is a time of the controller, which follows stamped commands by the same clock. It is trusted within the
+        tolerance only: the age of a joint state that is late, or of another clock, is not what its stamp says.
+        """
+        return self._age if self._since is None else 0.0
+
+    @property
+    def late(self) -> float:
+        """Age of the latest joint state [s] where it is above the tolerance: it shows where the robot was; else 0."""
+        return self._age if self._age > self._tolerance else 0.0
 
     def problem(self, steady: float) -> str:
         """Description of the disagreement of the two clocks; empty if they agree.

@@ -21,11 +21,13 @@ class Command:
         trajectory: the motion.
         begin: start time by both clocks.
         under_way: whether the robot follows it without being commanded, as the end of the segments that it has.
+        before: command that this one continues; its states are those before `begin`. None: the robot was at rest.
     """
 
     trajectory: Entered | PointToPoint | Braking
     begin: TimePoint
     under_way: bool = False
+    before: Command | None = None
 
     def time(self, motion: float) -> float:
         """Time within the trajectory at a time of the motion clock [s]."""
@@ -33,6 +35,8 @@ class Command:
 
     def state(self, motion: float) -> tuple[Array, Array]:
         """Commanded position and velocity at a time of the motion clock [s], shape (n,) each."""
+        if self.before is not None and motion < self.begin.motion:
+            return self.before.state(motion)
         q, dq, _, _ = self.trajectory.evaluate(np.array([self.time(motion)]))
         return q[:, 0], dq[:, 0]
 

@@ -47,8 +47,12 @@ class Feedback:
         position: positions [rad or m], shape (n,); None before the first valid joint states.
         velocity: velocities [rad/s or m/s], shape (n,); NaN if not measured.
         at: time at which `position` was received.
+        measured: time of the motion clock at which `position` was measured [s].
         broken: fault of the latest joint states; empty if they are valid.
-        late: whether their stamps are too old: they show where the robot was. For those who compare the clocks to set.
+        age: time from the measurement of the next joint states to their receipt [s]; 0 where it is unknown.
+        late: age of the next joint states by stamps that are too old [s]: they show where the robot was; else 0.
+
+    `age` and `late` are for those who compare the clocks to set before `receive`.
     """
 
     def __init__(self, limits: MotionLimits, thresholds: GuardThresholds) -> None:
@@ -70,13 +74,13 @@ class Feedback:
         self._wraps = ~(limits.prismatic | np.isfinite(limits.hard_lower) | np.isfinite(limits.hard_upper))
         self._names: Sequence[str] = ()
         self._places: Integers | slice = slice(None)
-        self.broken, self.late = "", False
+        self.broken, self.late, self.age = "", 0.0, 0.0
         self._stamp = 0.0
         self._frozen = False
         self._heard = -math.inf  # time of the latest joint states, outdated or not
         self.position: Array | None = None
         self.velocity: Array = np.full(len(names), np.nan)
-        self.at = TimePoint(0.0, 0.0)
+        self.at, self.measured = TimePoint(0.0, 0.0), 0.0
         self._anchor: tuple[float, Array] | None = None  # time and position since which no joint has moved
         self._before: tuple[float, Array] | None = None  # the anchor before
         self._steps = 0  # consecutive positions that a robot can have reached from those before
@@ -132,7 +136,7 @@ class Feedback:
             j = int(np.argmin(np.abs(position) <= MAX_POSITION))
             self.broken = f"joint {self._limits.joint_names[j]}: its measured position is {position[j]:g}"
             return
-        self.position, self.at = position, now
+        self.position, self.at, self.measured = position, now, now.motion - self.age
         self.velocity = self._ours(velocities)
         self._note_rest(left, passed > self._timeout)
         self._steps = self._steps + 1 if follows and before is not None else 0

@@ -127,6 +127,13 @@ class Supervisor:
     A motion and its braking end when joint states show rest, not when a clock does: a robot that moves on after braking
     is braked again, from its measured state, until it is at rest; not from one that is outdated by its stamp.
 
+    Joint states are judged by the command at the time at which they were measured (`Feedback.measured`), not at that of
+    their receipt: on a busy computer the motion goes on between the two, without an error of the robot. No deviation
+    is found later for that, as nothing is known of it before the receipt, and none is hidden: the difference that the
+    delay itself makes no longer adds to it. A delay stays a fault: joint states that are older than the latency (in
+    simulated time ten times that) are judged at their receipt, and are a fault of the clocks if they stay so; joint
+    states that cease are one after the latency.
+
     Attributes:
         phase: phase of the execution.
         reason: reason for waiting, stopping, failing or returning; empty otherwise.
@@ -285,7 +292,7 @@ class Supervisor:
         """Shift the command by a backward jump of the clock, so that the robot continues from its present state."""
         assert self.command is not None
         begin = replace(now, motion=now.motion - self.command.time(latest))
-        self.command = replace(self.command, begin=begin)
+        self.command = replace(self.command, begin=begin, before=None)
 
     def _settle(self, now: TimePoint) -> None:
         """Note that joint states show rest after braking; brake again from the measured state where they do not."""
@@ -306,7 +313,7 @@ class Supervisor:
     @property
     def _shows_motion(self) -> bool:
         """Whether the measured state is one in motion that the robot can be braked from."""
-        late = self.feedback.late and self._unbroken is None  # else the stamps are right, and the clock is not
+        late = bool(self.feedback.late) and self._unbroken is None  # else the stamps are right, and the clock is not
         return self.feedback.moved and self.feedback.consistent and not late
 
     def fail(self, now: TimePoint, why: str) -> None:
@@ -328,11 +335,11 @@ class Supervisor:
         """Advance to the phase that corresponds to the time and to the joint states."""
         if self.command is None or self.phase not in UNDER_WAY:
             return
-        motion, measured = self.command.trajectory, self.feedback.at
+        motion, measured = self.command.trajectory, self.feedback.measured
         if isinstance(motion, Entered) and self.phase == Phase.APPROACHING:
-            if self.command.time(measured.motion) >= motion.lead.duration:
+            if self.command.time(measured) >= motion.lead.duration:
                 self.phase = Phase.RUNNING
-        elif self.command.finished(measured.motion):
+        elif self.command.finished(measured):
             self._rest_by = min(self._rest_by, now.steady + SETTLING_TIME_S)
             goes_on = isinstance(motion, Entered) and self._returns
             unrest = self.feedback.moving() if goes_on else self.feedback.unrest(now.steady)
@@ -349,7 +356,7 @@ class Supervisor:
         if isinstance(self.command.trajectory, Entered):
             self._since = self.excitation.duration
         if goes_on:
-            self._return(now, self.command.state(self.feedback.at.motion)[0])
+            self._return(now, self.command.state(self.feedback.measured)[0])
             return
         self._settled = True
         if self.phase == Phase.RUNNING:
@@ -404,10 +411,12 @@ class Supervisor:
 
     def _likely_cause(self, steady: float, j: int) -> str:
         """Likely cause of the tracking error of joint j other than its load; empty if unknown."""
+        if self.feedback.late:
+            return f"; the joint states are {self.feedback.late:.2f} s old by their stamps: they came late"
         if steady - self._stalled_at < STALL_MEMORY_S:
             return f"; this node was held up for {self._stall:.2f} s just before: its commands came late"
         assert self.command is not None
-        commanded = self.command.state(self.feedback.at.motion)[1]
+        commanded = self.command.state(self.feedback.measured)[1]
         if abs(self.feedback.velocity[j]) <= REST_SPEED < abs(commanded[j]):
             return "; it is at rest: the controller does not follow the command, or got it late"
         return ""
@@ -445,7 +454,8 @@ class Supervisor:
             self.command = replace(self.command, under_way=True)
             self._quiet = self._rest_by = now.steady
             return
-        self._command_braking(now, Braking(*self.command.state(now.motion), self._limits.acceleration))
+        command = replace(self.command, before=None)
+        self._command_braking(now, Braking(*command.state(now.motion), self._limits.acceleration), command)
 
     @property
     def _undecided(self) -> bool:
@@ -453,8 +463,9 @@ class Supervisor:
         braking = self.command is not None and isinstance(self.command.trajectory, Braking)
         return not (self._settled or braking or self.command is None or self.phase in UNDER_WAY)
 
-    def _command_braking(self, now: TimePoint, braking: Braking) -> None:
-        self.command, self._settled, self._quiet = Command(braking, now), False, now.steady
+    def _command_braking(self, now: TimePoint, braking: Braking, before: Command | None = None) -> None:
+        self.command, self._settled = Command(braking, now, before=before), False
+        self._quiet = now.steady
         self._rest_by = now.steady + braking.duration + SETTLING_TIME_S
 
     # --- requests; each returns the reason of a rejection, empty if accepted -------------------------------------
@@ -655,10 +666,10 @@ class Supervisor:
         return not self.rehearsing and self._since >= self.excitation.duration
 
     def tracking_error(self) -> Array:
-        """Tracking error at the latest joint states [rad or m], shape (n,); 0 before the first command."""
+        """Tracking error at the latest joint states, when measured [rad or m], shape (n,); 0 before a command."""
         if self.command is None or self._undecided:
             return np.zeros(len(self._tracking))
-        return self.feedback.error(self.command.state(self.feedback.at.motion)[0])
+        return self.feedback.error(self.command.state(self.feedback.measured)[0])
 
     @property
     def at_rest(self) -> bool:

@@ -16,12 +16,10 @@ from typing import Any
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import convert_to_central
 from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.files.payload import MOMENTS
 from robot_dyn_id.nodes.messages.message_types import find_interface_class
 
 NO_DRIVER, FILE = "none", "file"
-
-MOMENTS = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
-"""Fields of a `geometry_msgs/Inertia` by place in the matrix."""
 
 
 @dataclass(frozen=True)

@@ -137,11 +137,10 @@ class PayloadGoal:
         fields["not_identified"] = list(run.accuracy.missing)
         payload, test = run.payload, run.test
         if payload is not None:
-            places = [("xyz".index(name[1]), "xyz".index(name[2])) for name in MOMENTS]
             fields |= {
                 "mass": payload.mass,
                 "center_of_mass": payload.center_of_mass.tolist(),
-                "inertia": [float(payload.inertia[place]) for place in places],
+                "inertia": [float(payload.inertia[place]) for place in MOMENTS.values()],
                 "standard_deviations": payload.central_standard_deviations.tolist(),
                 "not_identified": list(payload.not_excited),
             }

@@ -221,7 +221,7 @@ class StreamRecording:
             self._bag.announce(self._topic)
             self._node.get_logger().info(f"joint states are recorded in {self._bag.folder}")
         self.received += 1
-        self._bag.add(self._topic, self._node.get_clock().now().nanoseconds, message)
+        self._bag.add(self._topic, self._node.ros_ns(), message)
 
     def _close(self) -> list[BackgroundWriter]:
         """Finish the current bag; returns it, or nothing if there is none."""

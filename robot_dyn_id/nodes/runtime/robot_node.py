@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial, wraps
 from typing import Any, ClassVar
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -73,38 +73,13 @@ class Interface:
     text: str
     qos: QoSProfile | None = None
 
-    @classmethod
-    def publishes(cls, name: str, kind: Any, text: str, qos: QoSProfile) -> Interface:
-        """Topic that the node publishes."""
-        return cls(PUBLISHES, name, kind, text, qos)
 
-    @classmethod
-    def subscribes(cls, name: str, kind: Any, text: str, qos: QoSProfile | None = None) -> Interface:
-        """Topic that it subscribes to."""
-        return cls(SUBSCRIBES, name, kind, text, qos)
+publishes, subscribes, serves, executes, sends, calls = (
+    partial(Interface, kind) for kind in (PUBLISHES, SUBSCRIBES, SERVES, EXECUTES, SENDS, CALLS)
+)
+"""Interface of each kind; the other arguments are `name`, `type`, `text` and, of a topic, `qos`."""
 
-    @classmethod
-    def serves(cls, name: str, kind: Any, text: str) -> Interface:
-        """Service that it offers."""
-        return cls(SERVES, name, kind, text)
-
-    @classmethod
-    def executes(cls, name: str, kind: Any, text: str) -> Interface:
-        """Action whose goals it executes."""
-        return cls(EXECUTES, name, kind, text)
-
-    @classmethod
-    def sends(cls, name: str, kind: Any, text: str) -> Interface:
-        """Action that it sends goals to."""
-        return cls(SENDS, name, kind, text)
-
-    @classmethod
-    def calls(cls, name: str, kind: Any, text: str) -> Interface:
-        """Service that it calls."""
-        return cls(CALLS, name, kind, text)
-
-
-DIAGNOSTICS = Interface.publishes(
+DIAGNOSTICS = publishes(
     "/diagnostics", DiagnosticArray, "Condition of the node, and the process it runs in, once a second", RELIABLE
 )
 
@@ -212,7 +187,7 @@ class GuardedNode(Node):  # type: ignore[misc]
         subscriptions, timers and services are wrapped when they are created; those of events and futures are not.
         """
 
-        @functools.wraps(callback)
+        @wraps(callback)
         def call(*arguments: Any) -> Any:
             if self.destroyed:  # a callback that was due already: some functions of destroyed handles crash
                 return None
@@ -237,13 +212,18 @@ class GuardedNode(Node):  # type: ignore[misc]
         """Time that no other clock can halt [ns]; a clock of rclpy takes ten times as long to read."""
         return time.monotonic_ns()
 
+    def ros_ns(self) -> int:
+        """Time of the clock of the stamps [ns], from the system where that is the same."""
+        clock = self.get_clock()
+        return int(clock.now().nanoseconds) if clock.ros_time_is_active else time.time_ns()
+
     def _seconds(self) -> float:
         """Time of `steady_ns` [s]."""
         return 1e-9 * self.steady_ns()
 
     def _ros_seconds(self) -> float:
         """Time of the clock of the stamps [s]."""
-        return 1e-9 * float(self.get_clock().now().nanoseconds)
+        return 1e-9 * self.ros_ns()
 
     def create_subscription(
         self,
@@ -295,20 +275,27 @@ class GuardedNode(Node):  # type: ignore[misc]
         return super().create_timer(timer_period_sec, self.guarded(callback), *args, **options)
 
     def create_service(self, srv_type: Any, srv_name: str, callback: Callable[..., Any], **options: Any) -> Any:
-        """Create a service that answers even if its callback raises; see `rclpy.node.Node`."""
+        """Create a service that answers even if its callback raises; see `rclpy.node.Node`.
+
+        For a type with `success` and `message` a callback may return the message of its success, and raise a
+        `RobotDynIdError` with that of its failure.
+        """
 
         def call(request: Any, answer: Any) -> Any:
             if self.destroyed:
                 return answer
             try:
-                return callback(request, answer)
+                found = callback(request, answer)
+                if not isinstance(found, str):
+                    return found
+                result = True, found
             except RobotDynIdError as error:
-                reason = str(error)
+                result = False, str(error)
             except Exception as error:
                 self.fault(error)
-                reason = self.internal_error
+                result = False, self.internal_error
             if hasattr(answer, "success") and hasattr(answer, "message"):
-                answer.success, answer.message = False, reason
+                answer.success, answer.message = result
             return answer
 
         return super().create_service(srv_type, srv_name, call, **options)

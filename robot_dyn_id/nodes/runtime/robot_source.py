@@ -13,11 +13,9 @@ from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.runtime.computation import LatestComputation
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RobotNode, subscribes
 
-DESCRIPTION = Interface.subscribes(
-    "robot_description", String, "URDF of the robot, where the parameter urdf is empty", LATCHED
-)
+DESCRIPTION = subscribes("robot_description", String, "URDF of the robot, where the parameter urdf is empty", LATCHED)
 """Belongs into the `INTERFACES` of every node that has a `RobotSource`."""
 
 FIRST, AGAIN = 5.0, 60.0

@@ -26,6 +26,6 @@ def test_clocks_disagree_if_every_stamp_is_older_than_the_latency_for_a_while(si
     clocks = ClockAgreement(Latency(0.1), simulated)
     for k in range(60):
         clocks.receive(0.01 * k, age)
-    assert bool(clocks.problem(0.6)) == fault and clocks.late == fault
+    assert bool(clocks.problem(0.6)) == fault and bool(clocks.late) == fault
     clocks.receive(0.61, 0.0)
     assert not clocks.problem(0.61)

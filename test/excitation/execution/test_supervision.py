@@ -510,7 +510,7 @@ def test_outdated_joint_states_are_not_what_a_robot_is_braked_from():
     cell = Cell().brought_to(Phase.RUNNING)
     later = 150
     assert cell.supervisor.stop(cell.now) == ""
-    braking, cell.supervisor.feedback.late = cell.supervisor.command, True
+    braking, cell.supervisor.feedback.late = cell.supervisor.command, 1.5
     path = [braking.state(cell.t + STEP * k) for k in range(-later, 1000)]
     for q, dq in path:  # of 1.5 s before
         cell.steady, cell.t = cell.steady + STEP, cell.t + STEP

@@ -9,7 +9,7 @@ import pytest
 from sensor_msgs.msg import JointState
 
 from robot_dyn_id.nodes.runtime.backlog import OVERLOADED_S, Backlog
-from robot_dyn_id.nodes.runtime.robot_node import SENSOR, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import SENSOR, RobotNode, subscribes
 
 COUNT = 600
 
@@ -23,7 +23,7 @@ class Slow(RobotNode):
     """Needs 10 ms for a message."""
 
     NAME, PURPOSE, SETTINGS = "slow", "Is slow", Settings
-    INTERFACES = (Interface.subscribes("joint_states", JointState, "Joint states", SENSOR),)
+    INTERFACES = (subscribes("joint_states", JointState, "Joint states", SENSOR),)
 
     def begin(self):
         self.heard, self.ticks = [], 0

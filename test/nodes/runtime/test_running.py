@@ -17,7 +17,7 @@ from support.processes import HANG_S, child, run_python
 
 from robot_dyn_id.cli import demo
 from robot_dyn_id.errors import InputError, InternalError, UsageError
-from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, RobotNode, serves, subscribes
 from robot_dyn_id.nodes.runtime.running import refuse_other_words
 from robot_dyn_id.nodes.starting import has_failed
 
@@ -28,7 +28,7 @@ import sys
 import time
 from dataclasses import dataclass
 from std_srvs.srv import Trigger
-from robot_dyn_id.nodes.runtime.robot_node import SERVES, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import RobotNode, serves
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 
@@ -39,7 +39,7 @@ class Settings:
 
 class Ticker(RobotNode):
     NAME, PURPOSE, SETTINGS = "ticker", "Ticks", Settings
-    INTERFACES = (Interface.serves("~/count", Trigger, "How often it ticked"),)
+    INTERFACES = (serves("~/count", Trigger, "How often it ticked"),)
 
     def begin(self):
         self.ticks, self.stops = 0, 0
@@ -264,8 +264,8 @@ class Fragile(RobotNode):
     NAME, PURPOSE = "fragile", "Raises exceptions"
     SETTINGS = make_dataclass("Settings", [])
     INTERFACES = (
-        Interface.subscribes("input", String, "The exception", RELIABLE),
-        Interface.serves("~/ask", Trigger, "Raises"),
+        subscribes("input", String, "The exception", RELIABLE),
+        serves("~/ask", Trigger, "Raises"),
     )
 
     def begin(self):
