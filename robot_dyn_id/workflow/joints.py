@@ -104,17 +104,23 @@ def _check_spelling(robot: RobotModel, recordings: Sequence[Recording], fixed: C
 
     Raises:
         InputError: a recorded name that the robot does not have has the digits of a joint that is missing, and its
-            letters in another order or case, or some more or fewer. Other letters may be those of another arm.
+            letters in another order or case, or some more or fewer; or one name alone is missing, and one that is
+            unknown is similar. Other letters may be those of another arm.
     """
     known = {*robot.joint_names, *robot.body_names, *robot.held, *fixed}
     for recording in recordings:
         missing = [name for name in robot.joint_names if name not in recording.joint_names and name not in fixed]
-        for name in recording.joint_names:
-            near = difflib.get_close_matches(name, missing, 1, LEAST_SIMILARITY) if name not in known else []
-            if near and _is_typing_error(name, near[0]):
+        unknown = [name for name in recording.joint_names if name not in known]
+        alone = len(missing) == len(unknown) == 1
+        for name in unknown:
+            near = difflib.get_close_matches(name, missing, 1, LEAST_SIMILARITY)
+            typed = [one for one in missing if _is_typing_error(name, one)]
+            misspelled = [*near, *typed] if alone else [one for one in near if one in typed]
+            if misspelled:
                 raise InputError(
-                    f"{recording.source}: the robot has no joint {name}, and the recording has no {near[0]}: correct "
-                    "the name in the recording or in the URDF"
+                    f"{recording.source}: the robot has no joint {name}, and the recording has no {misspelled[0]}: "
+                    f"correct the name in the recording or in the URDF, or give the position of {misspelled[0]} with "
+                    "`held` in the configuration"
                 )
 
 

@@ -410,14 +410,21 @@ def test_a_short_recording_at_a_low_rate_is_not_good(files, tmp_path, recording,
     assert "too_little_motion" in {one["code"] for one in answer["findings"]}
 
 
+@pytest.mark.parametrize("name", ["vrist", "arm_wrist"])
+def test_a_misspelt_joint_is_pointed_out(files, tmp_path, recording, cli, name):
+    data = renamed(("shoulder", "elbow", name))(tmp_path, recording)
+    code, _, error = cli("identify", *data, "--robot", files / "arm.urdf", "--out", tmp_path)
+    assert code == 3 and f"has no joint {name}, and the recording has no wrist" in error and "`held`" in error
+
+
 @pytest.mark.slow
-def test_a_misspelt_joint_is_pointed_out(files, tmp_path, recording, cli):
-    data = renamed(("shoulder", "elbow", "vrist"))(tmp_path, recording)
+def test_a_joint_of_another_name_is_not_taken_for_one_that_is_missing(files, tmp_path, recording, cli):
+    data = renamed(("shoulder", "elbow", "gripper"))(tmp_path, recording)
     words = ("--robot", files / "arm.urdf", "--out", tmp_path, *SIMPLE_MODEL, "--json")
     _, stdout, _ = cli("identify", *data, *words)
     findings = {one["code"]: one["joints"] for one in json.loads(stdout)["findings"]}
     assert findings["joints_assumed_fixed"] == ["wrist"]
-    assert findings["joints_unknown"] == ["vrist"]
+    assert findings["joints_unknown"] == ["gripper"]
 
 
 @pytest.mark.slow

@@ -532,7 +532,8 @@ def _report_driving(
     if not driving.any():
         return ()
     names = _names(model, driving)
-    message = f"friction drives {', '.join(names)} instead of braking: the effort has the opposite sign, or the positions have"
+    listed = ", ".join(names)
+    message = f"friction drives {listed} instead of braking: the effort has the opposite sign, or the positions have"
     action = (
         "move the joint a little in the positive direction of the URDF to see which of the two is reversed; set "
         "`sign: -1` for its effort, or correct its positions"

@@ -46,6 +46,9 @@ GRAVITY_OF_PRIOR = Definition(
     "give the gravity vector if the base has been mounted in another way since",
 )
 
+OTHER_CAUSES = frozenset({JOINTS_SWAPPED.code, POSITION_CONVENTION.code, POSITION_ZERO.code, TIME_SCALE.code})
+"""Faults of positions or time stamps, which make efforts contradict the robot."""
+
 
 @dataclass(frozen=True)
 class Read:
@@ -124,7 +127,7 @@ class Read:
                 fault of positions or time stamps explains the efforts.
         """
         errors = {one.code for one in found if one.severity == "error"}
-        explained = errors & {JOINTS_SWAPPED.code, POSITION_CONVENTION.code, POSITION_ZERO.code, TIME_SCALE.code}
+        explained = errors & OTHER_CAUSES
         if (
             explained
             or not errors - set(self.settings.ignore)
