@@ -213,7 +213,8 @@ def _quick(tmp_path):
 @pytest.mark.slow
 def test_what_cannot_be_kept_writes_nothing(capsys, tmp_path):
     room = {"link": "link3", "lower": [-9.0, 3.0, -9.0], "upper": [9.0, 4.0, 9.0]}
-    code, _, err = design(capsys, tmp_path, demands={**QUICK, "harmonics": 3, "effort_scale": 0.0, "workspace": room})
+    little = {"search": {"draws": 2, "starts": 1, "finished": 1, "steps": 5}, "harmonics": 3, "effort_scale": 0.0}
+    code, _, err = design(capsys, tmp_path, demands={**QUICK, **little, "workspace": room})
     assert code == 3 and "no feasible motion was found" in err
     assert not (tmp_path / "out" / "trajectory.yaml").exists()
 
@@ -321,6 +322,7 @@ def test_a_configuration_of_a_robot_brings_its_demands(capsys, tmp_path):
     assert main([*words[:-3], "ur5f", *words[-2:]]) == 2 and "no robot of that name" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_design_file_replaces_the_demands_of_a_robot_key_by_key(capsys, tmp_path):
     robot, file = tmp_path / "robot.yaml", tmp_path / "own.yaml"
     demands = {**QUICK, "velocity_limit": {"joint1": 1.0, "joint2": 1.2}, "posture": dict.fromkeys(JOINTS, 0.3)}

@@ -120,6 +120,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_keeps_message_and_exit_code():
     words = [sys.executable, "-c", INTERRUPTED_WHILE_IT_FAILS, "base", "--robot", "none.urdf"]
     found = run_program(*words)

@@ -181,6 +181,5 @@ EXTRAS = {
     "docs/howto/currents.md": add_payload,
     "docs/gravity.md": add_poses,
     "docs/fleet.md": add_fleet,
-    "docs/howto/fleet.md": add_fleet,
 }
 """Preparation of single pages, by page."""

@@ -305,15 +305,13 @@ def warm(robot, recording, seed, duration, rate=100.0):
 MODELS = {
     "asymmetric": ((Asymmetric(),), ()),
     "stribeck": ((Viscous(), Stribeck(0.2), Offset()), ()),
-    "improved_stribeck": ((ImprovedStribeck(0.2), Offset()), ()),
-    "signed square": ((ImprovedStribeck(0.2, signed_square=True), Offset()), ()),
+    "improved stribeck": ((ImprovedStribeck(0.2, signed_square=True), Offset()), ()),
     "load": ((Viscous(), Coulomb(), LoadCoulomb(), Offset()), ()),
     "temperature": ((Viscous(), Coulomb(), TemperatureCoulomb(), Offset()), ()),
     "spring": ((Viscous(), Coulomb(), Spring(0.3), Offset()), ()),
     "position periodic": ((Viscous(), Coulomb(), PositionPeriodic(), Offset()), ()),
     "coupling": ((Viscous(), Coulomb(), Offset()), (WRIST,)),
     "presliding": ((Viscous(), Dahl(), Offset()), ()),
-    "load presliding": ((Viscous(), Coulomb(), LoadDahl(), Offset()), ()),
     "saturating": ((Viscous(), DoubleCoulomb(), SaturatingViscous(), AbsoluteVelocity(), Offset()), ()),
 }
 
