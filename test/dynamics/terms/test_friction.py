@@ -395,7 +395,7 @@ def test_data_without_temperature_are_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("masses", [1.0, 0.3, 0.0])
+@pytest.mark.parametrize("masses", [0.3, 0.0])
 def test_the_load_is_that_of_a_first_fit_whatever_the_masses_of_the_urdf(masses):
     terms = (Viscous(), Coulomb(0.1), LoadCoulomb(0.1))
     robot = Simulated(terms=terms)
