@@ -52,7 +52,7 @@ def test_the_joints_are_those_of_the_published_robot(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ur5", "panda", "so101"])
+@pytest.mark.parametrize("name", ["ur5", "panda", "xarm7", "z1", "so101"])
 def test_a_motion_of_a_published_robot_is_within_its_limits(name):
     settings, model = limited(name)
     task = make_design_task(settings, model, Regressor(model))
