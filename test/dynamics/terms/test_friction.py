@@ -95,6 +95,7 @@ NONLINEAR = [Coulomb(0.1), *(term for term in NEW if term.free_constants)]
 # --- Columns -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", HAND)
 def test_columns_at_points_worked_out_by_hand(case):
     term, expected = HAND[case]
@@ -342,6 +343,7 @@ def test_parameters_are_recovered_within_their_uncertainty(case):
     assert certain.mean() > 0.6  # and the uncertainty is small enough to mean something
 
 
+@pytest.mark.slow
 def test_a_parameter_set_carries_its_terms(case, tmp_path):
     robot, recording, _, result = case
     write_parameters(tmp_path / "parameters.yaml", result.parameters)
@@ -359,6 +361,7 @@ def test_a_parameter_set_carries_its_terms(case, tmp_path):
     assert np.linalg.norm((tau - recording.samples.tau)[inside]) < 0.03 * np.linalg.norm(recording.samples.tau[inside])
 
 
+@pytest.mark.slow
 def test_the_message_carries_its_terms(case):
     pytest.importorskip("rclpy", reason="rclpy is not installed: no ROS 2 here")
     from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message
@@ -370,6 +373,7 @@ def test_the_message_carries_its_terms(case):
     )
 
 
+@pytest.mark.slow
 def test_constants_of_a_file_that_make_no_sense_are_named(case):
     parameters = case[3].parameters
     if not len(parameters.terms.constant_names):
