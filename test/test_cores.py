@@ -424,6 +424,7 @@ print(counts())
     assert inside == [1] * len(before) and after == before
 
 
+@pytest.mark.slow
 def test_the_linear_algebra_of_a_node_has_no_threads():
     environment = {key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"}
     script = (

@@ -22,6 +22,7 @@ def estimate():
     return identify(MODEL, motions, KnownDrives(TRUTH.kp, TRUTH.kd, np.full(3, np.inf)))
 
 
+@pytest.mark.slow
 def test_draws_have_the_width_of_the_intervals_and_what_changes_between_recordings(estimate):
     uncertainty = estimate.uncertainty
     draws = draw_actuators(estimate.actuators, uncertainty, 400, 0)

@@ -50,6 +50,7 @@ def test_models_that_are_worse_than_drives_and_links_alone_are_bad(estimate):
     assert found["actuator_simulation_bad"].severity == "error"
 
 
+@pytest.mark.slow
 def test_commands_of_other_joints_explain_no_effort():
     """They are exchanged in training and validation alike."""
     motions = [record(seed=seed, duration=5.0, rate=50.0) for seed in (0, 3)]

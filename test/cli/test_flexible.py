@@ -93,6 +93,7 @@ def saved(path, source, **changes):
     return path
 
 
+@pytest.mark.slow
 def test_known_parameters_come_back_and_hold_on_another_motion(data, cli, tmp_path):
     code, out, printed = cli(*trained(data), "--validate", data / "other.npz", "--json")
     answer = json.loads(out)

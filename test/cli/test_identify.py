@@ -461,6 +461,7 @@ def test_the_commands_of_the_page_run_as_they_are_shown(files, cli):
             assert words[words.index("--parameters") + 1] == str(files / "parameters.yaml")
 
 
+@pytest.mark.slow
 def test_the_page_of_a_result_without_files_uses_the_robot_of_its_parameters(files, cli, tmp_path):
     result = rdi.identify(rdi.load_robot(files / "arm.urdf"), rdi.open_recording(files / "data.npz"))
     result.save(tmp_path / "run")

@@ -72,6 +72,7 @@ def loaded(file):
         return {name: archive[name] for name in archive.files}
 
 
+@pytest.mark.slow
 def test_the_model_follows_a_trajectory(files):
     found = loaded(files / "along.npz")
     assert set(found) == {"t", "joint_names", "q", "dq", "tau"}

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`robot-dyn-id try`: from nothing to a table of uses, and every command that it shows runs."""
+"""`robot-dyn-id try`: from nothing to a table of uses, and every command that it shows runs; the same in README."""
 
+import contextlib
 import hashlib
+import io
 import json
 import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pinocchio
@@ -17,6 +20,8 @@ from robot_dyn_id.cli import main
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.report.advice import DESIGNED_FOR, STEPS
 from robot_dyn_id.workflow.examples import load_example
+
+README = Path(__file__).resolve().parents[2] / "README.md"
 
 BAG_SHA256 = "6794c9dc89628d775bd77bfaee3ed73e0a7d7716401886e17e06d81ea3b7f299"
 """Hash of the published file."""
@@ -36,12 +41,10 @@ DENAVIT_HARTENBERG = (  # a, alpha, d of each joint, as the manufacturer publish
 def tried(tmp_path_factory):
     """Folder of a run as an installation without further packages makes it, and what it printed."""
     folder = tmp_path_factory.mktemp("try")
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as printed:
         patch.chdir(folder)
-        lines = []
-        patch.setattr("builtins.print", lambda *words, **_: lines.append(" ".join(map(str, words))))
         assert main(["try", "franka"]) == 0
-    return folder, "\n".join(lines)
+    return folder, printed.getvalue()
 
 
 @pytest.mark.slow
@@ -72,6 +75,40 @@ def test_the_shown_identification_gives_the_same_model(tried, monkeypatch):
     assert main(shlex.split(command)) == 0
     one, other = (yaml.safe_load((folder / name / "parameters.yaml").read_text()) for name in ("franka", "franka/run"))
     assert one["estimate"] == other["estimate"]
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_the_first_command_prints(tried):
+    """Lines in their order, without their spaces; `...` stands for others."""
+    text = README.read_text(encoding="utf-8")
+    shown = re.search(r"^```text\n(joint .*?)^```", text, re.M | re.S)[1]
+    printed = [" ".join(line.split()) for line in tried[1].splitlines()]
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    place, skip = 0, False
+    for line in lines:
+        if line == "...":
+            skip = True
+            continue
+        matches = [
+            number
+            for number, other in enumerate(printed[place:], place)
+            if (other.startswith(line.removesuffix(" ...")) if line.endswith(" ...") else other == line)
+        ]
+        assert matches and (skip or matches[0] == place), line
+        place, skip = matches[0] + 1, False
+
+
+@pytest.mark.slow
+def test_the_example_of_the_readme_runs(tried, monkeypatch, capsys):
+    (code,) = re.findall(r"^```python\n(.*?)^```$", README.read_text(encoding="utf-8"), re.M | re.S)
+    assert len([line for line in code.splitlines() if line.strip()]) <= 11
+    monkeypatch.chdir(tried[0])
+    names = {}
+    exec(code, names)
+    assert "verdict: good" in capsys.readouterr().out
+    assert (tried[0] / "run/report.html").exists()
+    assert names["tau"].shape == (7,) and names["M"].shape == (7, 7)
+    np.testing.assert_allclose(names["tau"], names["M"] @ names["ddq"] + names["h"], rtol=1e-9, atol=1e-9)
 
 
 def test_only_the_files_are_copied_on_request(tmp_path, capsys):

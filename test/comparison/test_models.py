@@ -112,6 +112,7 @@ def test_a_difference_of_no_single_parameter_names_the_combination():
     assert describe_combination(compare_models(one, one)) == ""
 
 
+@pytest.mark.slow
 def test_what_has_no_counterpart_is_named():
     one, other = identified(), presliding()
     found = compare_models(one, other)

@@ -120,6 +120,7 @@ def test_a_temperature_is_reported_as_left_out():
     assert [finding.code for finding in exported.findings] == ["term_not_exported"]
 
 
+@pytest.mark.slow
 def test_a_robot_without_a_positive_mass_matrix_is_not_accelerated(tmp_path):
     parameters = parameter_set(OBLIQUE)
     parameters = altered(

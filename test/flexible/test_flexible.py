@@ -143,6 +143,7 @@ def test_every_parameter_comes_back_from_clean_experiments(clean, limit):
     assert max(errors.values()) < 1e-3
 
 
+@pytest.mark.slow
 def test_noisy_experiments_stay_within_the_error_limits_and_the_reported_sigma(clean):
     squares, scores = [], []
     for seed in range(0, 60, 10):
@@ -157,6 +158,7 @@ def test_noisy_experiments_stay_within_the_error_limits_and_the_reported_sigma(c
     assert 0.7 < np.sqrt(np.mean(np.square(scores))) < 1.3
 
 
+@pytest.mark.slow
 def test_without_torque_sensors_the_motors_determine_the_stiffness(clean):
     blind = make_arm(torque_sensor=False)
     silent = [replace(one, tau=np.full_like(one.tau, np.nan)) for one in clean]
@@ -166,6 +168,7 @@ def test_without_torque_sensors_the_motors_determine_the_stiffness(clean):
     np.testing.assert_allclose(found.values[at], truth[at], rtol=5e-3)
 
 
+@pytest.mark.slow
 def test_without_motor_torque_the_motor_is_named_as_unidentified(clean):
     found = identify_flexible(MODEL, [replace(one, motor_tau=None) for one in clean])
     assert found.solution.plan.unidentifiable == ("motor of joint1", "motor of joint2")
@@ -342,6 +345,7 @@ def test_joints_that_stand_give_no_equations():
     assert {one.name for one in found} == {"still: spring of joint1", "still: spring of joint2"}
 
 
+@pytest.mark.slow
 def test_rest_of_the_plant_is_its_statics(clean):
     static = clean[0]
     deflection = static.motor_q / RATIO - static.q
@@ -349,6 +353,7 @@ def test_rest_of_the_plant_is_its_statics(clean):
     np.testing.assert_allclose(static.motor_tau * RATIO, static.tau - [[0.8], [-0.6]], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_refused(clean):
     with pytest.raises(UsageError, match="ratio"):
         FlexibleJoint("joint1", 0.0)

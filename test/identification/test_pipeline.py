@@ -178,15 +178,20 @@ ROBOTS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ROBOTS)
-def test_other_robots(name):
-    text, options = ROBOTS[name]
+@pytest.fixture(scope="module", params=ROBOTS)
+def other(request):
+    """Name of a robot, the robot, and what was identified."""
+    text, options = ROBOTS[request.param]
     robot = Simulated(text, **options)
-    result = run(robot, robot.record(duration=40.0, noise=0.03))
+    return request.param, robot, run(robot, robot.record(duration=40.0, noise=0.03))
+
+
+@pytest.mark.slow
+def test_other_robots(other):
+    name, robot, result = other
     assert_recovered(robot, result)
     assert result.evaluation.cross_check.passed
-    assert result.parameters.robot.gravity.tolist() == list(options.get("gravity", (0.0, 0.0, -9.81)))
+    assert result.parameters.robot.gravity.tolist() == list(ROBOTS[name][1].get("gravity", (0.0, 0.0, -9.81)))
     if name == "prismatic":
         units = dict(zip(result.parameters.base.names, result.parameters.base.units, strict=True))
         assert (units["fc1"], units["fc2"], units["fv1"], units["fv2"]) == ("N", "N m", "N s/m", "N m s")
@@ -201,18 +206,16 @@ def test_other_robots(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ROBOTS)
-def test_a_parameter_set_is_self_contained_for_prediction(name, tmp_path):
-    text, options = ROBOTS[name]
-    robot = Simulated(text, **options)
-    write_parameters(tmp_path / "p.yaml", run(robot, robot.record(duration=40.0)).parameters)
-    other = robot.record(seed=9)
-    t, tau, findings = predict_recording(other, read_parameters(tmp_path / "p.yaml"))
+def test_a_parameter_set_is_self_contained_for_prediction(other, tmp_path):
+    _, robot, result = other
+    write_parameters(tmp_path / "p.yaml", result.parameters)
+    new = robot.record(seed=9)
+    t, tau, findings = predict_recording(new, read_parameters(tmp_path / "p.yaml"))
     assert all(finding.code == "outside_training" for finding in findings)  # a random one is
-    np.testing.assert_array_equal(t, other.samples.t)
+    np.testing.assert_array_equal(t, new.samples.t)
     inside = slice(100, -100)
-    error = np.linalg.norm((tau - other.samples.tau)[inside])
-    assert error < 0.02 * np.linalg.norm(other.samples.tau[inside])
+    error = np.linalg.norm((tau - new.samples.tau)[inside])
+    assert error < 0.02 * np.linalg.norm(new.samples.tau[inside])
 
 
 @pytest.mark.slow

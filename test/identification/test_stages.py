@@ -47,6 +47,7 @@ def test_each_stage_holds_the_one_before_it(stages):
     assert examined.read is read
 
 
+@pytest.mark.slow
 def test_findings_of_all_stages_are_in_the_evaluation(stages):
     *earlier, judged = stages
     found = {(one.code, one.joints, one.message) for one in judged.evaluation.findings}
@@ -54,6 +55,7 @@ def test_findings_of_all_stages_are_in_the_evaluation(stages):
         assert {(one.code, one.joints, one.message) for one in stage.findings} <= found
 
 
+@pytest.mark.slow
 def test_what_was_suspected_is_found_unless_the_choice_explains_it(stages):
     _, examined, chosen, *_ = stages
     assert [one.code for one in examined.suspected] == ["velocity_mismatch"]

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README and the documentation: their Python runs, the output shown is that of the command, links lead somewhere."""
+"""The README and the documentation: their Python runs, links lead somewhere; the first command: `test/cli/test_try.py`."""
 
-import contextlib
-import io
-import os
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 from support.pictures import KEY, hash_of_report
@@ -32,61 +28,6 @@ def folder(tmp_path, monkeypatch):
     save_npz(tmp_path / "recording.npz", arm.record(duration=20.0, rate=50.0, noise=0.1))
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture(scope="module")
-def tried(tmp_path_factory):
-    """The folder in which the first command was run, and what it printed."""
-    folder = tmp_path_factory.mktemp("try")
-    printed = io.StringIO()
-    with changed_folder(folder), contextlib.redirect_stdout(printed):
-        assert main(["try", "franka"]) == 0
-    return folder, printed.getvalue().splitlines()
-
-
-@contextlib.contextmanager
-def changed_folder(folder):
-    """Another working folder for a while; `contextlib.chdir` is missing in Python 3.10."""
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
-
-
-@pytest.mark.slow
-def test_the_readme_shows_what_the_first_command_prints(tried):
-    """Lines in their order, without their spaces; `...` stands for others."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = re.search(r"^```text\n(joint .*?)^```", text, re.M | re.S)[1]
-    printed = [" ".join(line.split()) for line in tried[1]]
-    lines = [" ".join(line.split()) for line in shown.splitlines()]
-    place, skip = 0, False
-    for line in lines:
-        if line == "...":
-            skip = True
-            continue
-        matches = [
-            number
-            for number, other in enumerate(printed[place:], place)
-            if (other.startswith(line.removesuffix(" ...")) if line.endswith(" ...") else other == line)
-        ]
-        assert matches and (skip or matches[0] == place), line
-        place, skip = matches[0] + 1, False
-
-
-@pytest.mark.slow
-def test_the_example_of_the_readme_runs(tried, monkeypatch, capsys):
-    (code,) = python_blocks(ROOT / "README.md")
-    assert len([line for line in code.splitlines() if line.strip()]) <= 11
-    monkeypatch.chdir(tried[0])
-    names = {}
-    exec(code, names)
-    assert "verdict: good" in capsys.readouterr().out
-    assert (tried[0] / "run/report.html").exists()
-    assert names["tau"].shape == (7,) and names["M"].shape == (7, 7)
-    np.testing.assert_allclose(names["tau"], names["M"] @ names["ddq"] + names["h"], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.slow

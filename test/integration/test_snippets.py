@@ -26,7 +26,7 @@ PAGES = sorted(
 )
 PAGES = [page for page in PAGES if page.parent.name != "reference"]
 ELSEWHERE = {"README.md", "docs/python.md"}
-"""Pages whose snippets `test/integration/test_readme.py` runs, and compares with what they print."""
+"""Pages whose snippets `test/integration/test_readme.py` and `test/cli/test_try.py` run, and compare with what they print."""
 
 RUNNING = [
     page

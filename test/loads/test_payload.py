@@ -113,6 +113,7 @@ def test_arm_with_payload_predicts_the_loaded_arm():
     )
 
 
+@pytest.mark.slow
 def test_joints_that_move_faster_than_on_the_bare_arm_are_named():
     recording = loaded_panda().record(seed=100, duration=20.0, noise=NOISE)
     arm = bare_arm(0)
@@ -134,6 +135,7 @@ def test_what_a_link_near_the_base_does_not_show_is_named():
         identify_payload([recording], bare_arm(), "panda_link0", SETTINGS)
 
 
+@pytest.mark.slow
 def test_no_payload_is_reported():
     recording = panda().record(seed=9, duration=20.0, noise=NOISE)
     try:
@@ -266,6 +268,7 @@ def test_nonsense_is_no_declaration():
         compare_declared(estimate, declared(BRICK))
 
 
+@pytest.mark.slow
 def test_a_reference_of_the_bare_arm_cancels_what_its_model_does_not_explain():
     """Offsets of the efforts that came after the arm was identified look like a payload unless they are in both."""
     offset = np.array([0.0, 0.0, 0.0, 0.0, 0.5, -0.5, 0.3])

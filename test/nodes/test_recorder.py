@@ -435,7 +435,6 @@ time.sleep(60)
     [
         ("idle", signal.SIGTERM),
         ("waiting", signal.SIGINT),
-        ("recording", signal.SIGINT),
         ("recording", signal.SIGHUP),
         ("paused", signal.SIGINT),
     ],
@@ -469,14 +468,13 @@ def test_a_signal_in_every_phase_leaves_a_finished_bag(world, line, phase, numbe
         assert reader.message_count == len(found)
 
 
-@pytest.mark.parametrize("moment", [0.3, 0.6, 1.2])
-def test_killed_it_loses_less_than_a_second(world, line, moment):
+def test_killed_it_loses_less_than_a_second(world, line):
     process = line.process()
     source = line.source()
     world.until(
         lambda: list(line.folder.glob("*.mcap")) and bytes_of_unfinished(line.folder), what="messages on the disk"
     )
-    end = time.monotonic() + moment
+    end = time.monotonic() + 0.6
     world.until(lambda: time.monotonic() > end)
     process.kill()
     published = len(source.published)

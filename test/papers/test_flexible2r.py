@@ -191,12 +191,14 @@ def test_the_papers_raw_criterion_finds_the_papers_order(clean):
     assert {figure.verdict for figure in figures} == {"too few draws (2 of 20)"}, "two draws are not enough"
 
 
+@pytest.mark.slow
 def test_motor_and_stiffness_in_one_equation_have_the_columns_of_both(clean):
     difference, lengths = compare_factorization(clean[-1])
     assert difference < 1e-12
     assert min(lengths.values()) > 1e5, "units alone make the raw condition number large"
 
 
+@pytest.mark.slow
 def test_sweeps_keep_the_limits_and_the_noise(clean):
     limits = make_arm().model.limits
     for period, share in ((2.5, 1.0), (5.0, 0.5), (10.0, 1.0), (30.0, 1.0)):

@@ -158,6 +158,7 @@ def test_the_one_motion_is_compared_with_all_torques_of_the_three_runs():
     assert len(figures[0].spread.values) == draws
 
 
+@pytest.mark.slow
 def test_a_test_of_the_rank_with_measured_torques_always_finds_one_more(experiment, runs):
     figures = {figure.name.partition(":")[0]: figure for figure in planar3r.rank_test(experiment, runs)}
     ranks = [figures[name].ours for name in ("rank of [H tau], without noise", "rank of [H tau], with noise")]

@@ -83,6 +83,7 @@ def test_a_true_robot_is_near_the_nominal_one_and_breaks_away_above_sliding():
         assert np.all(np.abs(values[:72] - nominal[:72]) <= 0.2 * np.abs(nominal[:72]) + 1e-15)
 
 
+@pytest.mark.slow
 def test_with_little_noise_the_truth_is_found(quiet):
     trial = quiet.trials[0]
     true = true_velocities(trial)

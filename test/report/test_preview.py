@@ -127,6 +127,7 @@ def test_violated_limits_are_reported_first(tmp_path):
     assert re.search(r"panda_hand and wall overlap by [\d.]+ m at [\d.]+ s", text)
 
 
+@pytest.mark.slow
 def test_the_smallest_distance_and_its_pair_are_stated(tmp_path):
     model = robot("planar3r")
     motion, limits = planned(model)

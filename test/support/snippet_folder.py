@@ -33,7 +33,7 @@ PAYLOAD = "link: link3\nmass: 1.5\ncenter_of_mass: [0.02, 0.01, 0.10]\ninertia: 
 
 FLEET = "robot_description: arm.urdf\nrecordings:\n" + "".join(
     f"- {{robot: R{robot}, date: 2026-0{1 + day}-05, recording: R{robot}_{day}.npz}}\n"
-    for robot in (1, 2, 3)
+    for robot in (1, 2)
     for day in (0, 1)
 )
 
@@ -151,10 +151,10 @@ def add_poses(folder):
 
 
 def add_fleet(folder):
-    """Recordings of three robots and their manifest."""
+    """Recordings of two robots and their manifest."""
     arm = load_example("simulated_arm")
     robot = rdi.load_robot(folder / "arm.urdf")
-    for number in (1, 2, 3):
+    for number in (1, 2):
         for day in (0, 1):
             arm.write_recording(robot, folder / f"R{number}_{day}.npz", seed=10 * number + day)
     (folder / "fleet.yaml").write_text(FLEET)
@@ -181,6 +181,5 @@ EXTRAS = {
     "docs/howto/currents.md": add_payload,
     "docs/gravity.md": add_poses,
     "docs/fleet.md": add_fleet,
-    "docs/howto/fleet.md": add_fleet,
 }
 """Preparation of single pages, by page."""

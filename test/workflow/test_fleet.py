@@ -78,6 +78,7 @@ def test_the_robot_with_a_payload_is_named_and_the_broken_recording_left_out(res
     assert result.recordings == 17 and result.restored == 0
 
 
+@pytest.mark.slow
 def test_pooled_parameters_equal_those_of_one_problem(result, manifest):
     left = {one.entry.recording for one in result.left_out}
     entries = [e for e in read_manifest(manifest).recordings if e.robot != "R0003" and e.recording not in left]
@@ -89,6 +90,7 @@ def test_pooled_parameters_equal_those_of_one_problem(result, manifest):
     assert np.abs(pooled - whole.values).max() <= 1e-9 * np.abs(whole.values).max()
 
 
+@pytest.mark.slow
 def test_results_are_files(result, tmp_path):
     summary = result.save(tmp_path / "out")
     stored = json.loads((tmp_path / "out" / "fleet.json").read_text())
@@ -149,6 +151,7 @@ def test_factors_do_not_gather_in_memory(result, manifest, store):
     assert held[summarize_robot] - held[map_recording] < 0.7 * sum(found.factor_bytes)
 
 
+@pytest.mark.slow
 def test_a_factor_that_is_removed_during_the_run_is_named(result, manifest, store, tmp_path):
     kept = shutil.copytree(store, tmp_path / "store")
 
@@ -357,6 +360,7 @@ def test_thresholds_that_follow_from_each_recording_are_refused(manifest, tmp_pa
         identify_fleet(few(manifest, "auto", "cutoff: 5.0\nreversal_speed: auto\n"), InProcess(), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_fleet_that_is_mostly_processed_otherwise_is_refused(result, manifest, tmp_path):
     entries = read_manifest(manifest).recordings[:5]
     factor = result.configurations[0].robots[0].factor

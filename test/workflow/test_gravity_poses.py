@@ -45,6 +45,7 @@ def test_motion_is_slow_short_and_free_of_collisions(motion, clearance):
     assert clearance.smallest(between)[0].min() > 0.5 * MARGIN_M
 
 
+@pytest.mark.slow
 def test_every_pose_is_held_from_both_sides(motion):
     points = motion.points[:, 1:].reshape(len(motion.points), motion.poses, 6)
     np.testing.assert_array_equal(points[..., 1], points[..., 4])
@@ -52,6 +53,7 @@ def test_every_pose_is_held_from_both_sides(motion):
     assert (points[..., 3] > points[..., 4]).all()
 
 
+@pytest.mark.slow
 def test_arm_that_follows_is_calibrated_within_five_percent(motion):
     arm = LowCostArm(MODEL, seed=11)
     recording = arm.record((motion.times, motion.points))
@@ -71,6 +73,7 @@ def test_poses_are_found_where_stand_ins_are_larger_than_the_links(name):
     assert plan_gravity_poses(model, limits, Clearance(model, Scene(margin=MARGIN_M), folders=folders)).poses >= 15
 
 
+@pytest.mark.slow
 def test_too_large_a_distance_is_refused_with_the_pairs_that_collide(clearance):
     with pytest.raises(
         MotionError, match=r"random poses .*\d+ are closer than 0.018 m to a collision \(.* and .* in \d+"

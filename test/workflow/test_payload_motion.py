@@ -76,6 +76,7 @@ def test_the_motion_stays_in_the_window_and_moves_the_wrist_alone():
     assert (speed <= arm().ranges.dq_max + 1e-9).all()
 
 
+@pytest.mark.slow
 def test_the_accuracy_that_is_expected_is_that_of_the_estimate():
     _, accuracy = designed()
     found = run(BRICK, BRICK)

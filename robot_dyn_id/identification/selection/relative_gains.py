@@ -23,6 +23,7 @@ from robot_dyn_id.identification.selection.divisions import Divisions
 from robot_dyn_id.identification.selection.engine import Tried
 from robot_dyn_id.identification.selection.payoff import COMPARED_SAMPLES, combine
 from robot_dyn_id.identification.selection.wide import COARSE_STRENGTHS, Placed, Wide
+from robot_dyn_id.kernels.cholesky import CholeskyFactor
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.blocks import Blocks
 from robot_dyn_id.signals.trials import FilteredTrials
@@ -234,12 +235,37 @@ class _GainFit:
         return np.where(known, found, found[known].mean() if known.any() else 0.0)
 
     @cached_property
-    def products(self) -> tuple[Array, ...]:
-        """Products of each joint's weighted rows without the part that is left out, at gains of 1."""
-        count = self.division.grams.block_count
-        places = [*(part for part in self.division.blocks if part != self.left_out), count, count + 1]
-        pairs = zip(self.division.grams.matrices, self.division.weights.tolist(), strict=True)
-        return tuple(weight**2 * products[places].sum(axis=0) for products, weight in pairs)
+    def products(self) -> Array:
+        """Products of each joint's weighted rows without the part that is left out, at gains of 1, shape (n, c+1, c+1).
+
+        Of the columns of the candidate, and of the efforts as the last one.
+        """
+        columns, grams = self.candidate.columns, self.division.grams
+        places = [
+            *(part for part in self.division.blocks if part != self.left_out),
+            *(grams.block_count, grams.block_count + 1),
+        ]
+        of_candidate = np.full(grams.columns + 1, -1)
+        of_candidate[[*columns, grams.columns]] = np.arange(len(columns) + 1)
+        found = np.zeros((len(grams.supports), len(columns) + 1, len(columns) + 1))
+        pairs = zip(grams.supports, grams.matrices, self.division.weights.tolist(), strict=True)
+        for joint, (support, products, weight) in enumerate(pairs):
+            at = of_candidate[[*support, grams.columns]]
+            own = weight**2 * products[places].sum(axis=0)
+            found[joint][np.ix_(at[at >= 0], at[at >= 0])] = own[np.ix_(at >= 0, at >= 0)]
+        return found
+
+    @cached_property
+    def bodies(self) -> int:
+        """Number of columns of the candidate that are of the bodies; they come first."""
+        return int(np.count_nonzero(np.asarray(self.candidate.columns) < self.wide.inertial))
+
+    @cached_property
+    def parts(self) -> tuple[Array, Array, Array]:
+        """Products that grow with the square of a gain, shape (n, b b), with a gain, (n, b (c+1-b)), and their sum."""
+        bodies, products = self.bodies, self.products
+        twice, once = products[:, :bodies, :bodies], products[:, :bodies, bodies:]
+        return twice.reshape(len(products), -1), once.reshape(len(products), -1), products.sum(axis=0)
 
     def solve(self) -> Array:
         """Logarithms of current per torque of each joint, shape (n,).
@@ -289,31 +315,25 @@ class _GainFit:
 
     def _linearize(self, logarithms: Array) -> tuple[float, Array, Array]:
         """Cost of the best bodies for given gains, and the normal equations of the logarithms: right side, matrix."""
-        columns, inertial, grams = self.candidate.columns, self.wide.inertial, self.division.grams
-        precision = self.candidate.strength * self.wide.pull.precision
-        matrix, right = np.diag(precision), precision * self.wide.pull.center
-        square = float(precision @ self.wide.pull.center**2)
-        rows = []
-        for support, products, factor in zip(grams.supports, self.products, np.exp(logarithms).tolist(), strict=True):
-            scale = np.append(np.where(support < inertial, factor, 1.0), 1.0)
-            own = products * scale[:, None] * scale
-            matrix[np.ix_(support, support)] += own[:-1, :-1]
-            right[support] += own[:-1, -1]
-            square += own[-1, -1]
-            rows.append(own)
-        gram = matrix[np.ix_(columns, columns)]
+        columns, bodies, products = self.candidate.columns, self.bodies, self.products
+        precision, center = self.candidate.strength * self.wide.pull.precision[columns], self.wide.pull.center[columns]
+        gains, (twice, once, whole) = np.exp(logarithms), self.parts
+        whole = whole.copy()
+        whole[:bodies, :bodies] = (gains**2 @ twice).reshape(bodies, bodies)
+        whole[:bodies, bodies:] = (gains @ once).reshape(bodies, -1)
+        whole[bodies:, :bodies] = whole[:bodies, bodies:].T
+        gram, right = whole[:-1, :-1] + np.diag(precision), whole[:-1, -1] + precision * center
         size = np.diag(gram)
         gram += np.diag(np.where(size > 0.0, RIDGE * size, 1.0))  # joints without efforts have no equations
-        values = np.zeros(grams.columns)
-        values[columns] = np.linalg.solve(gram, right[columns])
-        along = np.zeros((grams.columns, len(rows)))
-        residual = self.pull * (self.start - logarithms)
-        curvature = self.pull * np.eye(len(rows))
-        for joint, (support, own) in enumerate(zip(grams.supports, rows, strict=True)):
-            bodies = np.where(support < inertial, values[support], 0.0)
-            along[support, joint] = own[:-1, :-1] @ bodies
-            residual[joint] += bodies @ (own[:-1, -1] - own[:-1, :-1] @ values[support])
-            curvature[joint, joint] += bodies @ along[support, joint]
-        curvature -= along[columns].T @ np.linalg.solve(gram, along[columns])
-        cost = square - float(right @ values) + self.pull * float(((self.start - logarithms) ** 2).sum())
-        return cost, residual, curvature
+        factor = CholeskyFactor.from_matrix(gram)
+        values = factor.solve(right)
+        by_bodies = products[:, :, :bodies] @ values[:bodies]
+        left = gains[:, None] * by_bodies + products[:, :, bodies:] @ np.append(values[bodies:], -1.0)
+        along = gains * by_bodies[:, :-1].T
+        along[:bodies] *= gains
+        distance = self.start - logarithms
+        residual = self.pull * distance - gains * (left[:, :bodies] @ values[:bodies])
+        curvature = np.diag(self.pull + gains**2 * (by_bodies[:, :bodies] @ values[:bodies]))
+        curvature -= along.T @ factor.solve(along)
+        square = whole[-1, -1] + precision @ center**2
+        return float(square - right @ values + self.pull * (distance @ distance)), residual, curvature

@@ -91,6 +91,7 @@ def by_coal(model, clearance, obstacles, q):
     return truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["arm7", "panda", "tiago", "talos_left_arm", "xarm7"])
 def test_distances_are_those_of_coal_and_pruning_changes_none(name):
     model, obstacles = arm(name), parse_obstacles(CELL)

@@ -130,6 +130,7 @@ def test_an_earlier_fit_gives_the_levels_that_a_motion_is_designed_for(earlier):
         EarlierFit.from_parameters(parameters, other, compute_base_parameters(other.regressor))
 
 
+@pytest.mark.slow
 def test_a_motion_is_designed_after_an_identification_with_presliding_friction(earlier):
     _, parameters = earlier
     regressor = Regressor.from_parameters(parameters)

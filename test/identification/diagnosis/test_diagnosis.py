@@ -83,6 +83,7 @@ def weight(robot, samples, parameters=None):
     return Regressor(robot.model).torque(still, values)
 
 
+@pytest.mark.slow
 def test_sound_recordings_have_no_findings(robot, samples):
     diagnosis = diagnose(samples, robot.model)
     assert codes(samples, robot.model) == [] and not diagnosis.weightless
@@ -328,6 +329,7 @@ def test_time_stamps_of_another_rate_are_named(robot, samples, factor):
     assert find_time_scale(samples, robot.model).advantage < 0.0
 
 
+@pytest.mark.slow
 def test_no_currents_are_read_where_another_zero_explains_the_efforts():
     """Gains of their own for all joints would explain much of them, too."""
     arm = Simulated(find_shared_file("urdf/arm7.urdf").read_text())

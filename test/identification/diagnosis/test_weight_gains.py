@@ -60,6 +60,7 @@ def test_gains_are_those_of_the_drives(robot, currents):
     assert [one.code for one in meaning.findings] == ["gains_from_masses"]
 
 
+@pytest.mark.slow
 def test_configured_gains_are_kept(robot, currents):
     settings = Settings(drives={"elbow": Drive(29.0, -1.0)})
     meaning = meaning_of([currents], robot.model, settings)
@@ -67,6 +68,7 @@ def test_configured_gains_are_kept(robot, currents):
     assert meaning.drives["shoulder"].gain == pytest.approx(12.0, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_stated_gain_is_used_and_the_masses_contradict_it(robot, currents):
     """It is a sixth of the true one: the other gains follow from it, and the weight of all bodies is a sixth, too."""
     settings = Settings(drives={"elbow": Drive(5.0, -1.0)})

@@ -99,6 +99,7 @@ def test_the_offset_has_the_mean_of_all_samples_and_its_uncertainty():
     assert result.parameters.estimate.standard_deviations[column] == pytest.approx(expected, rel=0.02)
 
 
+@pytest.mark.slow
 def test_the_cross_validated_error_is_that_of_the_noise(moved, steady):
     for one, other in zip(moved.evaluation.held_out.joints, steady.evaluation.held_out.joints, strict=True):
         assert one.rmse == pytest.approx(other.rmse, rel=0.05)
@@ -155,6 +156,7 @@ def test_centered_rows_give_the_estimate_with_one_offset_for_each_recording():
     assert grams.count_divided(range(blocks.count)) == 3
 
 
+@pytest.mark.slow
 def test_validation_and_prediction_state_that_the_zero_is_not_known(moved):
     other = record(9, 0.5)
     (finding,) = of(validate([other], moved.parameters, SETTINGS), "effort_zero_unknown")
@@ -166,6 +168,7 @@ def test_validation_and_prediction_state_that_the_zero_is_not_known(moved):
     assert "effort_zero_unknown" in codes
 
 
+@pytest.mark.slow
 def test_zeros_that_do_not_differ_are_tried_and_not_taken(steady):
     rows = [row for row in steady.selection.tried if row.step == "effort_zero"]
     assert [row.name for row in rows] == list(ROBOT.joints)

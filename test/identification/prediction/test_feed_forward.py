@@ -89,6 +89,7 @@ def test_the_last_point_holds_the_arm_at_rest():
     assert np.allclose(efforts.efforts[-1], feed_forward("none").dynamics.gravity(motion.q[-1]), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_presliding_friction_is_integrated_along_the_path():
     motion, model = smooth(size=0.002), feed_forward("none", parameters=presliding())
     efforts = model.along(motion)

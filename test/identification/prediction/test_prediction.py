@@ -106,6 +106,7 @@ def test_samples_without_positions_are_predicted_over_short_gaps_only(arm):
     assert "1 gap longer than" in finding.message
 
 
+@pytest.mark.slow
 def test_a_motion_in_degrees_is_refused_unless_that_is_overruled():
     robot = Simulated(find_shared_file("urdf/arm7.urdf").read_text())
     settings = Settings(terms=TERMS, estimator=WeightedLeastSquares())

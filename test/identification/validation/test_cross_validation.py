@@ -33,6 +33,7 @@ def result(recording):
     return run(recording)
 
 
+@pytest.mark.slow
 def test_the_model_is_fitted_to_all_recordings(recording, result):
     """Cross-validation judges it, and does not change it."""
     other = run(recording, held_out=[ROBOT.record(seed=2, noise=0.5)])

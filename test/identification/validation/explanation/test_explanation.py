@@ -68,6 +68,7 @@ def test_the_causes_add_up_to_the_prediction_at_every_sample(name):
             assert joint.rms[cause] == pytest.approx(np.sqrt(np.mean(used**2)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_the_samples_that_are_shown_have_the_error_of_all(name):
     result, explanation = explained(name)
@@ -77,6 +78,7 @@ def test_the_samples_that_are_shown_have_the_error_of_all(name):
         assert joint.error_of_rated == pytest.approx(metrics.rmse / 5.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["arm", "mimic"])
 def test_the_band_contains_most_held_out_samples_of_a_true_model(name):
     """Training residuals are less than held-out ones, which friction enlarges at reversals: less than 95 %."""
@@ -86,6 +88,7 @@ def test_the_band_contains_most_held_out_samples_of_a_true_model(name):
         assert np.all(joint.series.half_width > 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["arm", "mimic"])
 def test_a_wrong_prediction_leaves_its_band(name):
     """Neither a recording that was held out nor a block of the cross-validation widens the band that judges it."""
