@@ -263,7 +263,7 @@ BAD = {
             *renamed(("shoulder", "elbov", "wrist"))(f, r),
         ],
         3,
-        "joint elbow is not in it",
+        "the robot has no joint elbov, and the recording has no elbow",
     ),
     "letters of a joint exchanged": (
         renamed(("shoulder", "eblow", "wrist")),
