@@ -51,6 +51,8 @@ class LoadFit:
         overall: the same of all rows together.
         problem: rows that were fitted; None where they are not kept.
         values: parameters of these rows, shape (p,); None without them.
+        residuals: RMS of the residuals of each row, in the units of the measured values, shape (n,); None where they
+            are not known.
     """
 
     rows: tuple[str, ...]
@@ -58,6 +60,7 @@ class LoadFit:
     overall: float
     problem: LinearProblem | None = field(default=None, repr=False, compare=False)
     values: Array | None = field(default=None, repr=False, compare=False)
+    residuals: Array | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def from_factors(cls, problem: LinearProblem, factors: Factors, values: Array) -> LoadFit:
@@ -73,7 +76,8 @@ class LoadFit:
             errors = np.sqrt(np.where(measured > 0.0, squares / measured, np.nan))
         total = float(measured.sum())
         overall = float(np.sqrt(squares.sum() / total)) if total > 0.0 else float("nan")
-        return cls(problem.joint_names, errors, overall, problem, values)
+        residuals = np.sqrt(squares / np.maximum(factors.counts, 1))
+        return cls(problem.joint_names, errors, overall, problem, values, residuals)
 
     def curves(self) -> tuple[FittedCurve, ...]:
         """Measured and fitted values of every joint or channel: one more pass over the data."""

@@ -77,8 +77,8 @@ PAYLOAD_CONTRADICTED = Definition(
     Section.LOADS,
     "warning",
     "A rigid body on the arm explains the recording with the payload much worse than the model of the arm explained "
-    "its own held-out data (more than `thresholds.limited_ratio` times the error): the efforts, zeros or time stamps "
-    "of the two differ, or the payload is not rigid.",
+    "its own held-out data (more than `thresholds.limited_ratio` times the error of all joints, or of one): the "
+    "efforts, zeros or time stamps of the two differ, or the payload is not rigid.",
     "record bare arm and payload one after the other, and check gains, zeros and time stamps of the second one",
 )
 
@@ -211,15 +211,32 @@ def _report_arm(arm: ParameterSet) -> tuple[Finding, ...]:
 
 
 def _report_contradicted(arm: ParameterSet, estimate: PayloadEstimate, ratio: float) -> tuple[Finding, ...]:
-    """Finding about a recording that differs from arm and payload more than the arm from its own held-out data."""
+    """Finding about a recording that differs from arm and payload more than the arm from its own held-out data.
+
+    All joints together, or one of those that the payload was estimated on.
+    """
     known, fit = arm.judgment.held_out_all_joints_nrmse, estimate.fit
-    if fit is None or not fit.overall > ratio * known:
+    if fit is None:
+        return ()
+    names, profile = arm.robot.joint_names, arm.residuals
+    usual = np.sqrt((profile.deviations**2).mean(axis=1)) if profile.is_known else np.zeros(len(names))
+    apart = {}
+    for row, name in enumerate(fit.rows):
+        joint, here = names.index(name), float(fit.errors[row])
+        there = float(arm.judgment.held_out_nrmse[joint])
+        # relative to a small effort any error is large
+        if here > ratio * there and (fit.residuals is None or fit.residuals[row] > ratio * usual[joint]):
+            apart[name] = here, there
+    if not apart and not fit.overall > ratio * known:
         return ()
     message = (
         f"arm and payload differ from the recording by {fit.overall:.1%} of the efforts; the model of the arm differed "
         f"by {known:.1%} from its own held-out data"
     )
-    return (PAYLOAD_CONTRADICTED.found(message),)
+    if apart:
+        listed = ", ".join(f"{name} {here:.1%} and {there:.1%}" for name, (here, there) in apart.items())
+        message += f"; by joint, here and there: {listed}"
+    return (PAYLOAD_CONTRADICTED.found(message, apart),)
 
 
 def _report_rest(arm: ParameterSet, moving: Mask) -> tuple[Finding, ...]:

@@ -361,3 +361,15 @@ def test_a_payload_that_is_determined_roughly_is_named(sigmas, named):
     found = report_uncertainty(Payload(LINK, BRICK, covariance, BRICK, hidden))
     assert [one.code for one in found] == ["payload_uncertain"] * bool(named)
     assert all(name in one.message for one in found for name in named)
+
+
+def test_a_zero_that_differs_on_one_joint_contradicts_the_payload():
+    """Heavy joints that fit well hide the error of a light one in that of all."""
+    recording = loaded_panda().record(seed=105, duration=20.0, noise=NOISE)
+    turned = changed(recording, q=lambda q: q + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.3, 0.0]))
+    codes = [
+        {one.code: one for one in estimate_payload([data], bare_arm(1), LINK, SETTINGS)[1]}
+        for data in (recording, turned)
+    ]
+    assert "payload_contradicted" not in codes[0]
+    assert "panda_joint6" in codes[1]["payload_contradicted"].joints
