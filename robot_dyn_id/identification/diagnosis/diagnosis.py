@@ -340,7 +340,7 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
     explained = _explain(evidence)
     if explained is None:
         contradicted, doubts = _report_contradicted(factors, present, rows, model)
-        found = _report_driving(scales, factors, samples, model, present) or _report_gains(gains, factors, model)
+        found = _report_driving(evidence) or _report_gains(gains, factors, model)
         return EffortDiagnosis((*contradicted, *found, *_report_unverified(scales, gains, factors, model)), doubts)
     contradicted, doubts = _report_contradicted(*_examine_corrected(explained), explained.model, corrected=True)
     found = (explained.finding,)
@@ -519,16 +519,17 @@ def _drives(samples: MotionSamples, model: RobotModel, fit: RigidFit) -> bool:
     return bool((find_friction_directions(samples, model, fit.values)[0] < 0.0).mean() > 0.5)
 
 
-def _report_driving(
-    scales: ScaleProfile, factors: WeightFactors, samples: MotionSamples, model: RobotModel, fit: RigidFit
-) -> tuple[Finding, ...]:
+def _report_driving(evidence: _Evidence) -> tuple[Finding, ...]:
     """Finding about joints without weight whose friction drives them: the effort has the opposite sign.
 
-    Where a joint never turns back, its friction could be a constant effort.
+    Where a joint never turns back, its friction could be a constant effort; where friction explains little of the
+    effort itself, such as the noise of a sensor that is dead, it shows nothing.
     """
-    directions, shares = find_friction_directions(samples, model, fit.values)
-    unverified = ~((scales.sharpness() > VERIFIED_LOSS) | factors.confirmed | flag_one_way(samples.motion.dq))
-    driving = unverified & (directions < -DRIVING_DIRECTION) & (shares > DRIVING_SHARE)
+    samples, model, rows = evidence.samples, evidence.model, evidence.rows
+    directions, shares = find_friction_directions(samples, model, evidence.present.values)
+    verified = (evidence.scales.sharpness() > VERIFIED_LOSS) | evidence.factors.confirmed
+    driving = ~verified & (directions < -DRIVING_DIRECTION) & (shares > DRIVING_SHARE)
+    driving &= ~flag_one_way(samples.motion.dq) & (_find_friction_shares(rows) > LEAST_FRICTION_SHARE)
     if not driving.any():
         return ()
     names = _names(model, driving)
@@ -618,8 +619,13 @@ def _inertia_advantage(rows: RigidRows, fit: RigidFit) -> float:
 
 def _friction_share(rows: RigidRows) -> float:
     """Share of the variance of all efforts, joint by joint, that friction explains: median over the joints."""
+    return float(np.median(_find_friction_shares(rows)))
+
+
+def _find_friction_shares(rows: RigidRows) -> Array:
+    """Share of the variance of each joint's effort that friction explains, shape (n,)."""
     left = (rows.tau**2).sum(axis=1) / rows.counts
-    return float(np.median(1.0 - left / np.maximum(rows.scale, 1e-300) ** 2))
+    return np.asarray(1.0 - left / np.maximum(rows.scale, 1e-300) ** 2)
 
 
 def _report_weightless(rows: RigidRows, fit: RigidFit, model: RobotModel) -> tuple[Finding, ...]:
