@@ -77,7 +77,7 @@ FLEET_SMALL = Definition(
     "info",
     "The fleet has fewer robots than the variation from robot to robot can be estimated from: every robot is "
     "identified from its own recordings alone, and none is compared.",
-    "record more robots of this type",
+    "record more robots of this type; two models are compared by `compare`",
 )
 
 BRANCHES = 8

@@ -205,7 +205,9 @@ def open_executor(
     try:
         from distributed import Client
     except ImportError:
-        raise InputError(f"identification of a fleet in several processes needs Dask: {INSTALL}") from None
+        raise InputError(
+            f"identification of a fleet in several processes needs Dask: {INSTALL}, or identify in this one (`workers` 0)"
+        ) from None
     if scheduler is None:
         with _local_cluster(workers) as cluster, Client(cluster) as client:
             yield OnDask(client)
