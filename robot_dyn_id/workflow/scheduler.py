@@ -206,7 +206,7 @@ def open_executor(
         from distributed import Client
     except ImportError:
         raise InputError(
-            f"identification of a fleet in several processes needs Dask: {INSTALL}, or identify in this one (`workers` 0)"
+            f"identification of a fleet in several processes needs Dask: {INSTALL}; with 0 workers this process does it"
         ) from None
     if scheduler is None:
         with _local_cluster(workers) as cluster, Client(cluster) as client:
