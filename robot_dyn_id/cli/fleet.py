@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scheduler", metavar="ADDRESS", help="Dask scheduler, tls://HOST:PORT or tcp://HOST:PORT (default: local)"
     )
     parser.add_argument(
-        "--workers", type=int, metavar="N", help="local processes; 0: this one, without Dask (default: one per core)"
+        "--workers", type=int, metavar="N", help="local processes; 0: this one (default: one per core, with Dask)"
     )
     parser.add_argument("--tls-ca", metavar="FILE", help="certificate of the authority of a tls:// scheduler")
     parser.add_argument("--tls-cert", metavar="FILE", help="certificate of this client")

@@ -189,7 +189,8 @@ def open_executor(
 
     Args:
         scheduler: address of a Dask scheduler; None: local processes.
-        workers: number of local processes; 0: this process, without Dask; None: one per processor.
+        workers: number of local processes; 0: this process, without Dask; None: one per processor, or this process if
+            Dask is not installed.
         certificates: files of a TLS connection.
         insecure: whether a scheduler on another computer may be used without TLS.
 
@@ -205,9 +206,10 @@ def open_executor(
     try:
         from distributed import Client
     except ImportError:
-        raise InputError(
-            f"identification of a fleet in several processes needs Dask: {INSTALL}; with 0 workers this process does it"
-        ) from None
+        if scheduler is None and workers is None:
+            yield InProcess()
+            return
+        raise InputError(f"identification of a fleet in several processes needs Dask: {INSTALL}") from None
     if scheduler is None:
         with _local_cluster(workers) as cluster, Client(cluster) as client:
             yield OnDask(client)

@@ -10,6 +10,7 @@ from support.fleets import SimulatedFleet
 
 from robot_dyn_id.cli import main
 from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.workflow.scheduler import InProcess, open_executor
 
 FLEET = SimulatedFleet(2, 4, duration=6.0)
 
@@ -49,9 +50,11 @@ def test_a_missing_manifest_is_named(tmp_path, capsys):
     assert code == 3 and "none.yaml" in error["error"]["message"]
 
 
-def test_without_dask_the_extra_is_named(manifest, tmp_path, capsys, monkeypatch):
+def test_without_dask_this_process_does_it_and_several_name_the_extra(manifest, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    code, error = run_here(capsys, "fleet", "identify", manifest, "--out", tmp_path / "out")
+    with open_executor() as executor:
+        assert isinstance(executor, InProcess)
+    code, error = run_here(capsys, "fleet", "identify", manifest, "--out", tmp_path / "out", "--workers", 2)
     assert code == 3 and "pip install '.[fleet]'" in error["error"]["message"]
 
 

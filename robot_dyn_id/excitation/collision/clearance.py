@@ -209,6 +209,7 @@ class Clearance:
                 f"{first} and {second}: closer than {scene.margin:g} m in every configuration; only contact is avoided"
                 for first, second in sorted(contacts.near)
             ),
+            *_note_out_of_reach(solids, scene.obstacles),
             *(() if chosen else ("no pair of links or obstacles can be checked for collisions",)),
         )
         self._solids = solids.paired(chosen, [offsets.get(pair, 0.0) for pair in chosen])
@@ -396,6 +397,17 @@ def _ground_height(geometry: LinkGeometry, ground: bool | float) -> tuple[float,
     return lowest[0], (
         f"ground: assumed at z = {lowest[0]:.3f} m, the lowest point of link {lowest[1]}, which is fixed to the base"
     )
+
+
+def _note_out_of_reach(solids: Solids, given: Sequence[Obstacle]) -> list[str]:
+    """Notes on obstacles that the robot cannot come near to: their lengths may be in another unit."""
+    reach = solids.find_reach()
+    return [
+        f"obstacle {one.name}: at least {one.distance_from_base():.3g} m from the base, and the robot reaches "
+        f"{reach:.3g} m at most; its size and position are in m"
+        for one in given
+        if one.distance_from_base() > reach
+    ]
 
 
 def _fit_stand_ins(

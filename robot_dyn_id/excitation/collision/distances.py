@@ -171,6 +171,17 @@ class Solids:
         centers = [at.rotation @ sphere[0] + at.position for at, sphere in zip(self._placements, spheres, strict=True)]
         return np.array(centers).reshape(-1, 3), np.array([sphere[1] for sphere in spheres])
 
+    def find_reach(self) -> float:
+        """Distance from the base's origin that no shape exceeds in any configuration [m]; infinite without limits."""
+        model, (centers, radii) = self.model, self._spheres
+        travel = np.maximum(np.abs(model.limits.lower), np.abs(model.limits.upper))[model.leader]
+        lengths = np.linalg.norm(model.translation, axis=1) + np.where(model.prismatic, travel, 0.0)
+        for body, parent in enumerate(model.parent.tolist()):  # parents come first
+            lengths[body] += lengths[parent] if parent >= 0 else 0.0
+        moving = [k for k, shape in enumerate(self.shapes) if shape.placement.body != BASE]
+        ends = lengths[self._bodies[moving]] + np.linalg.norm(centers[moving], axis=1) + radii[moving]
+        return float(ends.max(initial=0.0))
+
     def _bounds(self, poses: Poses) -> Array:
         """Lower bounds of the distances [m], shape (N, rows of the table)."""
         first, second, _ = self._table

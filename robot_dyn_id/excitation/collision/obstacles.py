@@ -32,6 +32,11 @@ class Box:
     position: Array
     rotation: Array
 
+    def distance_from_base(self) -> float:
+        """Distance of the solid from the base's origin [m]; 0 inside."""
+        beyond = np.abs(self.rotation.T @ self.position) - 0.5 * self.size
+        return float(np.linalg.norm(np.maximum(beyond, 0.0)))
+
 
 @dataclass(frozen=True)
 class HalfSpace:
@@ -46,6 +51,10 @@ class HalfSpace:
     name: str
     normal: Array
     height: float
+
+    def distance_from_base(self) -> float:
+        """Distance of the solid from the base's origin [m]; 0 inside."""
+        return max(-self.height, 0.0)
 
 
 Obstacle = Box | HalfSpace

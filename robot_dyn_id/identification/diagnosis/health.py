@@ -129,8 +129,10 @@ JOINT_BARELY_MOVES = Definition(
     "joint_barely_moves",
     Section.HEALTH,
     "warning",
-    "A joint moves by less than 0.02 rad or 5 mm: its friction and inertia are not identifiable.",
-    "record a motion of the joint, or exclude it with `identify:` in the configuration",
+    "A joint moves by less than 0.02 rad or 5 mm: its friction and inertia are not identifiable. It was held, or its "
+    "encoder does not count.",
+    "record a motion of the joint (its encoder is dead if it moved in this one), or exclude it with `identify:` in "
+    "the configuration",
     lowers=dict.fromkeys(MOTION_USES, NO),
     check="rest",
 )

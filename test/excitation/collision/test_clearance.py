@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distances against coal itself, slopes against finite differences, figures that are known, and what is missing."""
 
+import re
 from functools import cache
 
 import coal
@@ -205,6 +206,22 @@ def test_contact_is_avoided_where_no_motion_keeps_the_margin(margin, added):
     (contact,) = clearance.encounters(t, q)
     assert (contact.pair, contact.begin, contact.end, contact.time) == ("a and b", 1.0, 2.0, 1.0)
     assert contact.distance == pytest.approx(-0.1, abs=1e-9)
+
+
+def test_an_obstacle_that_the_robot_cannot_reach_is_noted():
+    """Millimeters in place of meters make a wall far away, and a check that it passes."""
+    wall = {"name": "wall", "box": [0.6, 0.2, 0.8], "position": [0.0, 0.7, 0.4]}
+    far = {**wall, "box": [600, 200, 800], "position": [0, 700, 400]}
+    near, beyond = (Clearance(panda_arm(), Scene(parse_obstacles([one])), folders=MESHES) for one in (wall, far))
+    assert not any("wall: at least" in note for note in near.notes)
+    (note,) = [note for note in beyond.notes if "wall: at least" in note]
+    assert "at least 600 m from the base" in note and "in m" in note
+    reach = float(re.search(r"reaches ([\d.]+) m", note).group(1))
+    poses = Kinematics(panda_arm()).poses(postures(panda_arm(), 200))
+    farthest = np.linalg.norm(poses.points(np.array([6]), np.zeros((1, 3)))[:, 0], axis=1).max()
+    assert farthest < reach < 2.0 * farthest
+    behind = parse_obstacles([{"name": "rear", "height": -3.0, "normal": [0.0, 1.0, 0.0]}])
+    assert behind[0].distance_from_base() == 3.0
 
 
 def test_a_link_that_is_always_in_an_obstacle_is_an_error_unless_it_is_allowed():
