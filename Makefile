@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Everything a machine without ROS 2 needs: Python 3.10 to 3.13 (headers, venv), gcc, g++, make and a package index.
 #   make demo, make test, make lint          on the wheels of ROS 2 Jazzy, in .venv/
-#   make quick                               the part of the tests to run before each commit: three and a half minutes
+#   make quick                               the part of the tests to run before each commit: two and a half minutes
 #   make test ROS_DISTRO=kilted              on those of Kilted, in .venv-kilted/
 #   make docs                                the documentation site, in build/site/
 #   make package                             source archive, wheel, and a new environment with the wheel alone
