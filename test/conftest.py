@@ -5,8 +5,6 @@ import gc
 import os
 import signal
 import sys
-from itertools import groupby
-from operator import itemgetter
 
 import pytest
 
@@ -48,29 +46,10 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark tests of running nodes, and spread their modules over the run.
-
-    They use the fixture `world`; others that start nodes have the mark already. They mostly wait, and others compute
-    meanwhile: each process has tests of both kinds from its first to its last.
-    """
+    """Mark tests of running nodes: those that use the fixture `world`; others that start nodes have the mark already."""
     for item in items:
         if "world" in getattr(item, "fixturenames", ()):
             item.add_marker("real_time")
-    waiting, computing = [], []
-    for _, module in groupby(items, key=lambda item: item.path):
-        module = list(module)
-        waits = any(item.get_closest_marker("real_time") for item in module)
-        (waiting if waits else computing).append(module)
-    placed = [*list_places(waiting), *list_places(computing)]
-    items[:] = [item for _, module in sorted(placed, key=itemgetter(0)) for item in module]
-
-
-def list_places(modules):
-    """Modules with the share of their tests that comes before the middle of each."""
-    count, before = sum(map(len, modules)), 0
-    for module in modules:
-        yield (before + len(module) / 2) / count, module
-        before += len(module)
 
 
 @pytest.fixture

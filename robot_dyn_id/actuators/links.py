@@ -21,7 +21,7 @@ from robot_dyn_id.actuators.spread import LEAST_LEFT, LEAST_RECORDINGS, PARTS, s
 from robot_dyn_id.actuators.start import MECHANICAL
 from robot_dyn_id.actuators.validation import find_free_rows
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.chance import find_critical_ratio
+from robot_dyn_id.chance import compute_jackknife_deviations, find_critical_ratio
 from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.estimators.consistent_fit import fit_consistent
@@ -228,7 +228,7 @@ def find_scale(limbs: Sequence[Limb], stretches: Sequence[LimbMotion], fit: Actu
         return float(product / square) if square else np.nan
 
     scale, changes = solve(), np.array([solve(part) for part in range(PARTS)])
-    half_width = find_critical_ratio(PARTS, 2) * float(np.sqrt((PARTS - 1) * changes.var()))
+    half_width = find_critical_ratio(PARTS, 2) * float(compute_jackknife_deviations(changes))
     return scale - half_width, scale + half_width
 
 

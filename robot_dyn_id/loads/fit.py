@@ -49,18 +49,17 @@ class LoadFit:
         errors: RMS of the residual relative to the RMS of the measured values, of each row, shape (n,); NaN where
             nothing but zeros was measured.
         overall: the same of all rows together.
+        residuals: RMS of the residuals of each row, in the units of the measured values, shape (n,).
         problem: rows that were fitted; None where they are not kept.
         values: parameters of these rows, shape (p,); None without them.
-        residuals: RMS of the residuals of each row, in the units of the measured values, shape (n,); None where they
-            are not known.
     """
 
     rows: tuple[str, ...]
     errors: Array
     overall: float
+    residuals: Array
     problem: LinearProblem | None = field(default=None, repr=False, compare=False)
     values: Array | None = field(default=None, repr=False, compare=False)
-    residuals: Array | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def from_factors(cls, problem: LinearProblem, factors: Factors, values: Array) -> LoadFit:
@@ -77,7 +76,7 @@ class LoadFit:
         total = float(measured.sum())
         overall = float(np.sqrt(squares.sum() / total)) if total > 0.0 else float("nan")
         residuals = np.sqrt(squares / np.maximum(factors.counts, 1))
-        return cls(problem.joint_names, errors, overall, problem, values, residuals)
+        return cls(problem.joint_names, errors, overall, residuals, problem, values)
 
     def curves(self) -> tuple[FittedCurve, ...]:
         """Measured and fitted values of every joint or channel: one more pass over the data."""

@@ -225,7 +225,7 @@ def _report_contradicted(arm: ParameterSet, estimate: PayloadEstimate, ratio: fl
         joint, here = names.index(name), float(fit.errors[row])
         there = float(arm.judgment.held_out_nrmse[joint])
         # relative to a small effort any error is large
-        if here > ratio * there and (fit.residuals is None or fit.residuals[row] > ratio * usual[joint]):
+        if here > ratio * there and fit.residuals[row] > ratio * usual[joint]:
             apart[name] = here, there
     if not apart and not fit.overall > ratio * known:
         return ()

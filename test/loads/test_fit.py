@@ -44,7 +44,7 @@ def test_errors_are_those_of_the_rows():
     [(0.1, True, "good"), (0.1, False, "suspect"), (0.4, True, "bad"), (float("nan"), True, "bad")],
 )
 def test_the_verdict_follows_the_error_and_what_is_identified(overall, complete, word):
-    fit = LoadFit(("a", "b"), np.array([0.5, 0.1]), overall)
+    fit = LoadFit(("a", "b"), np.array([0.5, 0.1]), overall, np.array([0.2, 0.3]))
     assert fit.verdict(complete, 0.3) == word
     findings = fit.findings(0.3)
     assert [finding.code for finding in findings] == (["load_fit_error"] if word == "bad" else [])

@@ -21,7 +21,7 @@ def fitted():
 
     support = np.array([0])
     problem = LinearProblem(("theta",), ("a", "b"), (support, support), tiles, 20.0)
-    return LoadFit(("a", "b"), np.array([0.1, 0.2]), 0.15, problem, np.array([2.0]))
+    return LoadFit(("a", "b"), np.array([0.1, 0.2]), 0.15, np.array([0.3, 0.4]), problem, np.array([2.0]))
 
 
 def example_page():

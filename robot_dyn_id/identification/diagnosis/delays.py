@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.chance import compute_jackknife_deviations
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.resampling import interpolate_cubic, interpolate_linear
 from robot_dyn_id.dynamics.regressor import Regressor
@@ -197,7 +198,7 @@ def estimate_delay(samples: MotionSamples, model: RobotModel) -> EffortDelay:
         augmented = rows.with_columns(rows.project(late))
         fit = augmented.grams().fit()
     without = [augmented.grams(samples.blocks != block).fit(fit.weights).values[-2:] for block in range(BLOCKS)]
-    deviations = np.sqrt((BLOCKS - 1) * np.var(without, axis=0))
+    deviations = compute_jackknife_deviations(without)
     gains = np.log(before / _unexplained(augmented.grams()))[_find_strong(rows)]
     return EffortDelay(
         delay=searched + float(fit.values[-2]),
@@ -231,7 +232,7 @@ def estimate_joint_delays(samples: MotionSamples, model: RobotModel) -> tuple[fl
     augmented = rows.with_columns(rows.project(late))
     fit = augmented.grams().fit()
     without = [augmented.grams(samples.blocks != block).fit(fit.weights).values[-joints:] for block in range(BLOCKS)]
-    found, deviations = fit.values[-joints:], np.sqrt((BLOCKS - 1) * np.var(without, axis=0))
+    found, deviations = fit.values[-joints:], compute_jackknife_deviations(without)
     clear = (np.abs(found) > np.maximum(SIGNIFICANT_SIGMAS * deviations, SMALLEST_DELAY_S)) & _find_strong(rows)
     return tuple(np.where(clear, found, 0.0).tolist())
 

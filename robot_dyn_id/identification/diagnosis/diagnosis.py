@@ -27,7 +27,6 @@ from robot_dyn_id.identification.diagnosis.hypotheses import (
     Convention,
     Exchange,
     GravityFits,
-    PositionZero,
     ScaleProfile,
     SignPattern,
     TimeScale,
@@ -336,22 +335,22 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
     if factors.reversed and _drives(samples, model, present) and not _is_pattern(evidence.grams, factors):
         message = "the efforts of all joints have the opposite sign: friction would drive the motion"
         return EffortDiagnosis((EFFORT_SIGN.found(message, model.joint_names),))
-    gains, scales = estimate_gain_factors(rows, samples), evidence.scales
+    gains = estimate_gain_factors(rows, samples)
     explained = _explain(evidence)
     if explained is None:
-        contradicted, doubts = _report_contradicted(factors, present, rows, model)
-        found = _report_driving(evidence) or _report_gains(gains, factors, model)
-        return EffortDiagnosis((*contradicted, *found, *_report_unverified(scales, gains, factors, model)), doubts)
-    contradicted, doubts = _report_contradicted(*_examine_corrected(explained), explained.model, corrected=True)
+        contradicted, doubts = _report_contradicted(evidence)
+        found = _report_driving(evidence) or _report_gains(gains, model)
+        return EffortDiagnosis((*contradicted, *found, *_report_unverified(evidence, gains)), doubts)
+    contradicted, doubts = _report_contradicted(_Evidence(explained.samples, explained.model), corrected=True)
     found = (explained.finding,)
     if explained.finding.severity == "warning" and explained.finding.code == "gain_inconsistent":
-        found = _report_gains(gains, factors, model) or found
+        found = _report_gains(gains, model) or found
     return EffortDiagnosis((*contradicted, *found), doubts)
 
 
 @dataclass(frozen=True)
 class _Evidence:
-    """Fits of a recording as it is, which several hypotheses use.
+    """Fits of a recording, as it is or as a hypothesis corrects it.
 
     Attributes:
         samples: the samples.
@@ -391,6 +390,11 @@ class _Evidence:
         """Residuals by a factor of one joint's effort."""
         return ScaleProfile.from_grams(self.grams)
 
+    @property
+    def verified(self) -> Mask:
+        """Joints whose scale the other joints or the URDF's weight verify, shape (n,)."""
+        return np.asarray((self.scales.sharpness() > VERIFIED_LOSS) | self.factors.confirmed)
+
     @cached_property
     def fewer(self) -> MotionSamples:
         """Samples of hypotheses that change the motion."""
@@ -408,14 +412,8 @@ class _Evidence:
         return self.exchange is not None and self.exchange.advantage > LEAST_EXCHANGE_ADVANTAGE + without_weight
 
 
-def _examine_corrected(explained: ExplainedRecording) -> tuple[WeightFactors, RigidFit, RigidRows]:
-    """Weight and fit of a recording as a hypothesis corrects it."""
-    rows = RigidRows.from_samples(explained.samples, [explained.model])
-    return WeightFactors.from_samples(explained.samples, explained.model), rows.grams().fit(), rows
-
-
 def _report_contradicted(
-    factors: WeightFactors, fit: RigidFit, rows: RigidRows, model: RobotModel, *, corrected: bool = False
+    evidence: _Evidence, *, corrected: bool = False
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """Findings about a URDF whose weight differs from that in the efforts, and doubts about the scale of all efforts.
 
@@ -424,12 +422,10 @@ def _report_contradicted(
     the hypothesis is not the cause. For doubts see `EffortDiagnosis`.
 
     Args:
-        factors: weight in the efforts.
-        fit: fit with free bodies.
-        rows: its rows.
-        model: the robot.
+        evidence: fits of the recording, as it is or as a hypothesis corrects it.
         corrected: whether a hypothesis has corrected the recording.
     """
+    factors, model = evidence.factors, evidence.model
     if has_placeholder_masses(model):
         return (), ()
     size = np.abs(factors.factors)
@@ -454,7 +450,7 @@ def _report_contradicted(
     if not many and not all_differ and not equal and not beyond:
         return (), ()
     contradicted = loaded if beyond else several if many else common if all_differ else slightly
-    unexplained = _flag_unexplained(factors, fit, rows)
+    unexplained = _flag_unexplained(evidence)
     names = _names(model, contradicted)
     listed = ", ".join(f"{name} {value:.2g}" for name, value in zip(names, factors.factors[contradicted], strict=True))
     message = f"the weight in the efforts, as a ratio to that of the URDF's masses, is {listed}"
@@ -475,11 +471,12 @@ def _report_contradicted(
     return (URDF_CONTRADICTED.found(message, names, "warning" if warned else "info"),), ()
 
 
-def _flag_unexplained(factors: WeightFactors, fit: RigidFit, rows: RigidRows) -> Mask:
+def _flag_unexplained(evidence: _Evidence) -> Mask:
     """Joints that carry weight whose effort no bodies on the URDF's axes explain, shape (n,)."""
+    factors, rows = evidence.factors, evidence.rows
     loaded = factors.rms > CARRYING_RATIO * factors.rms.max(initial=0.0)
     carries = loaded & (rows.scale > CARRYING_RATIO * rows.scale.max(initial=0.0))
-    return np.asarray(carries & (fit.rms > UNEXPLAINED_RATIO * rows.scale))
+    return np.asarray(carries & (evidence.present.rms > UNEXPLAINED_RATIO * rows.scale))
 
 
 def _is_common_scale(factors: Array) -> bool:
@@ -489,7 +486,7 @@ def _is_common_scale(factors: Array) -> bool:
     return bool(factors.min() > LARGEST_LIMIT or factors.max() < 1.0 / LARGEST_LIMIT)
 
 
-def _report_gains(gains: Sequence[GainFactor], factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:
+def _report_gains(gains: Sequence[GainFactor], model: RobotModel) -> tuple[Finding, ...]:
     """Finding about gains that differ by less than a hypothesis of its own, with their standard deviations."""
     known = _flag_known(model)
     significant = [gain for gain in gains if gain.significant and known[gain.joint]]
@@ -527,8 +524,7 @@ def _report_driving(evidence: _Evidence) -> tuple[Finding, ...]:
     """
     samples, model, rows = evidence.samples, evidence.model, evidence.rows
     directions, shares = find_friction_directions(samples, model, evidence.present.values)
-    verified = (evidence.scales.sharpness() > VERIFIED_LOSS) | evidence.factors.confirmed
-    driving = ~verified & (directions < -DRIVING_DIRECTION) & (shares > DRIVING_SHARE)
+    driving = ~evidence.verified & (directions < -DRIVING_DIRECTION) & (shares > DRIVING_SHARE)
     driving &= ~flag_one_way(samples.motion.dq) & (_find_friction_shares(rows) > LEAST_FRICTION_SHARE)
     if not driving.any():
         return ()
@@ -609,7 +605,7 @@ def _weightless(evidence: _Evidence) -> bool:
 
 def _has_dynamics(rows: RigidRows, fit: RigidFit) -> bool:
     """Whether inertia or friction is in efforts that contain no weight."""
-    return _inertia_advantage(rows, fit) > LEAST_DYNAMICS or _friction_share(rows) > (LEAST_FRICTION_SHARE)
+    return _inertia_advantage(rows, fit) > LEAST_DYNAMICS or _friction_share(rows) > LEAST_FRICTION_SHARE
 
 
 def _inertia_advantage(rows: RigidRows, fit: RigidFit) -> float:
@@ -623,9 +619,9 @@ def _friction_share(rows: RigidRows) -> float:
 
 
 def _find_friction_shares(rows: RigidRows) -> Array:
-    """Share of the variance of each joint's effort that friction explains, shape (n,)."""
+    """Share of the variance of each joint's effort that friction explains, shape (n,); 1 for one without effort."""
     left = (rows.tau**2).sum(axis=1) / rows.counts
-    return np.asarray(1.0 - left / np.maximum(rows.scale, 1e-300) ** 2)
+    return np.asarray(1.0 - left / np.maximum(rows.scale**2, 1e-300))
 
 
 def _report_weightless(rows: RigidRows, fit: RigidFit, model: RobotModel) -> tuple[Finding, ...]:
@@ -770,10 +766,10 @@ def _settle_conventions(
         return []
     upright = []
     for one in near:
-        corrected = one.undo(samples)
-        factors, rows = WeightFactors.from_samples(corrected, model), RigidRows.from_samples(corrected, [model])
-        if _flag_unexplained(factors, rows.grams().fit(), rows).any():
+        corrected = _Evidence(one.undo(samples), model)
+        if _flag_unexplained(corrected).any():
             continue
+        factors = corrected.factors
         if not factors.known or (factors.factors[factors.precise] > 0.0).all():
             upright.append(one)
     return upright
@@ -791,7 +787,7 @@ def _report_conventions(conventions: Sequence[Convention], model: RobotModel) ->
     return POSITION_CONVENTION.found(message, list(dict.fromkeys(names)))
 
 
-def _weigh_zero(zero: PositionZero, others: float) -> float:
+def _weigh_zero(zero: Convention, others: float) -> float:
     """Advantage of a zero as a ratio to the least one; 0 for small angles, and for what another hypothesis explains.
 
     An angle that is free explains a part of many faults: it is the cause where nothing explains more, reported or not.
@@ -801,10 +797,10 @@ def _weigh_zero(zero: PositionZero, others: float) -> float:
     return zero.advantage / LEAST_ZERO_ADVANTAGE
 
 
-def _report_zero(zero: PositionZero, model: RobotModel) -> Finding:
+def _report_zero(zero: Convention, model: RobotModel) -> Finding:
     name, angle = model.joint_names[zero.joint], math.degrees(zero.turn)
-    half = 1.96 * zero.deviation
-    turn = f"{zero.turn:+.3f} +- {half:.3f} rad ({angle:+.1f} +- {math.degrees(half):.1f} degrees)"
+    half_width = math.degrees(zero.half_width)
+    turn = f"{zero.turn:+.3f} +- {zero.half_width:.3f} rad ({angle:+.1f} +- {half_width:.1f} degrees)"
     message = f"the positions of {name} fit the efforts if {turn} are added to them"
     severity: Severity = "error" if abs(angle) > OTHER_MOUNTING_DEG else "warning"
     return POSITION_ZERO.found(message, [name], severity)
@@ -848,12 +844,11 @@ def _report_scale(scales: ScaleProfile, factors: WeightFactors, model: RobotMode
     return GAIN_INCONSISTENT.found(message, names, severity)
 
 
-def _report_unverified(
-    scales: ScaleProfile, gains: Sequence[GainFactor], factors: WeightFactors, model: RobotModel
-) -> tuple[Finding, ...]:
+def _report_unverified(evidence: _Evidence, gains: Sequence[GainFactor]) -> tuple[Finding, ...]:
     """Findings about joints whose effort is compared with the URDF's weight alone, roughly, or with nothing."""
+    factors, model = evidence.factors, evidence.model
     scaled = _flag_known(model)
-    unverified = scaled & ~((scales.sharpness() > VERIFIED_LOSS) | factors.confirmed)
+    unverified = scaled & ~evidence.verified
     apart = unverified & factors.precise & factors.loaded
     findings = []
     if apart.any():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.chance import find_critical_ratio
+from robot_dyn_id.chance import compute_jackknife_deviations, find_critical_ratio
 from robot_dyn_id.identification.diagnosis.samples import (
     BLOCKS,
     RANK_TOLERANCE,
@@ -99,7 +99,7 @@ def _estimate(
         if abs(step) < SETTLED_STEP:
             break
     without = [_step(part, fit, joint, logarithm) for part in parts]
-    deviation = float(np.sqrt((BLOCKS - 1) * np.var(without)))
+    deviation = float(compute_jackknife_deviations(without))
     return GainFactor(joint, float(np.exp(logarithm)), deviation, fit.advantage(present), sigmas)
 
 

@@ -396,8 +396,7 @@ def find_degrees(model: RobotModel, low: Array, high: Array) -> Finding | None:
         high: largest position of each joint [rad or m], shape (n,).
     """
     largest = np.maximum(np.abs(low), np.abs(high))
-    slides = model.prismatic[[model.body_names.index(name) for name in model.joint_names]]
-    degrees = _flag_outside(model, low, high) & ~slides & (largest > 2 * math.pi)
+    degrees = _flag_outside(model, low, high) & ~model.slides & (largest > 2 * math.pi)
     if not degrees.any():
         return None
     joints = _select(model.joint_names, degrees)

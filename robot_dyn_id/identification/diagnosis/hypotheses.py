@@ -15,7 +15,8 @@ from itertools import combinations, product
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.chance import compute_jackknife_deviations, find_critical_ratio
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.identification.diagnosis.samples import (
     BLOCKS,
@@ -437,18 +438,19 @@ def find_exchange(samples: MotionSamples, model: RobotModel) -> Exchange | None:
     """
     joints, usable = len(model.joint_names), samples.valid.all(axis=0)
     samples = replace(samples, valid=np.broadcast_to(usable, samples.valid.shape))
-    as_recorded = np.arange(joints)
+    as_recorded = tuple(range(joints))
     recorded = RigidRows.from_samples(samples, [model])
 
-    def loss(rows: RigidRows, order: Integers) -> float:
-        return float(np.log(rows.with_efforts(np.where(usable, samples.tau[order], 0.0)).grams().fit().rms).sum())
+    def loss(rows: RigidRows, order: Sequence[int]) -> float:
+        efforts = np.where(usable, samples.tau[list(order)], 0.0)
+        return float(np.log(rows.with_efforts(efforts).grams().fit().rms).sum())
 
     present, exchanges = loss(recorded, as_recorded), []
     for order in _list_orders(joints):
         moved = RigidRows.from_samples(samples.with_order(np.array(order)), [model])
         of_channels = ((moved, order), (recorded, order), (moved, as_recorded))
         exchanges += [
-            Exchange(order, channels, present - loss(rows, np.array(efforts)))
+            Exchange(order, channels, present - loss(rows, efforts))
             for channels, (rows, efforts) in zip(EXCHANGED, of_channels, strict=True)
         ]
     return max(exchanges, key=lambda exchange: exchange.advantage, default=None)
@@ -475,12 +477,15 @@ class Convention:
         turn: angle that has to be added to its positions [rad].
         signs: factors of its positions and efforts, 1 or -1.
         advantage: advantage of this correction; see `RigidFit.advantage`.
+        half_width: half width of the 95 % interval of an angle that is estimated, by a jackknife over blocks of time
+            [rad]; 0 for those of `CONVENTIONS`.
     """
 
     joint: int
     turn: float
     signs: tuple[float, float]
     advantage: float
+    half_width: float = 0.0
 
     def undo(self, samples: MotionSamples) -> MotionSamples:
         """The samples in the convention of the URDF."""
@@ -520,28 +525,7 @@ LEAST_ZERO_ADVANTAGE = 0.5
 of a model, from which a search would end at any angle, promise at most half of it in fifteen measured recordings."""
 
 
-@dataclass(frozen=True)
-class PositionZero:
-    """Zero of the positions of one joint, which is not that of the URDF.
-
-    Attributes:
-        joint: the joint, by number.
-        turn: angle that has to be added to its positions [rad].
-        deviation: standard deviation of the angle by a jackknife over blocks of time [rad].
-        advantage: advantage of this correction; see `RigidFit.advantage`.
-    """
-
-    joint: int
-    turn: float
-    deviation: float
-    advantage: float
-
-    def undo(self, samples: MotionSamples) -> MotionSamples:
-        """The samples with the positions of the URDF."""
-        return samples.with_convention(self.joint, self.turn, (1.0, 1.0))
-
-
-def find_zero(samples: MotionSamples, model: RobotModel) -> PositionZero | None:
+def find_zero(samples: MotionSamples, model: RobotModel) -> Convention | None:
     """Zero of the positions of one joint that lowers the residuals most, by Gauss-Newton from that of the recording.
 
     Free bodies absorb the zero of the last joint, gravity along its axis that of the first one. None if no joint has a
@@ -559,7 +543,7 @@ def find_zero(samples: MotionSamples, model: RobotModel) -> PositionZero | None:
         above, below = (regressor.torque(turned(joint, one).motion, values) for one in turns)
         return rows.with_columns(rows.project(((above - below) / SETTLED_TURN * samples.valid)[..., None]))
 
-    def search(joint: int) -> PositionZero | None:
+    def search(joint: int) -> Convention | None:
         turn, fit, changes = 0.0, present, along(recorded, joint, 0.0, present.values)
         if changes.grams().fit().advantage(present) < LEAST_ZERO_ADVANTAGE:
             return None
@@ -573,7 +557,8 @@ def find_zero(samples: MotionSamples, model: RobotModel) -> PositionZero | None:
             if abs(step) < SETTLED_TURN:
                 break
         left = [changes.grams(samples.blocks != block).fit(fit.weights).values[-1] for block in range(BLOCKS)]
-        return PositionZero(joint, turn, float(np.sqrt((BLOCKS - 1) * np.var(left))), fit.advantage(present))
+        half_width = find_critical_ratio(BLOCKS, 2) * float(compute_jackknife_deviations(left))
+        return Convention(joint, turn, (1.0, 1.0), fit.advantage(present), half_width)
 
     found = [search(joint) for joint, slides in enumerate(model.slides[:-1].tolist()) if not slides]
     return max((one for one in found if one is not None), key=lambda one: one.advantage, default=None)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.chance import compute_jackknife_deviations
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.diagnosis.samples import BLOCKS, MotionSamples, RigidRows
 from robot_dyn_id.model.robot import RobotModel
@@ -92,7 +93,7 @@ def _estimate_gain(joint: str, parts: Array, current: Array, blocks: Integers) -
     inverse = product / square
     left = [(x[blocks != block], current[blocks != block]) for block in range(BLOCKS)]
     without = [float(a @ b) / max(float(a @ a), 1e-300) for a, b in left]
-    deviation = float(np.sqrt((BLOCKS - 1) * np.var(without)))
+    deviation = float(compute_jackknife_deviations(without))
     explained = product**2 / (square * max(float(current @ current), 1e-300))
     # errors of all masses may be one and the same, or each its own
     mass_share = max(1.0, float(np.linalg.norm(x @ parts)) / square)

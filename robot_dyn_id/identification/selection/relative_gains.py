@@ -16,6 +16,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.chance import compute_jackknife_deviations
 from robot_dyn_id.dynamics.terms import Spring
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
 from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation, compute_relative_loss
@@ -183,8 +184,9 @@ class _Relation:
 
     def _jackknife(self, division: CrossValidation, shown: Integers) -> Array:
         """Standard deviations of the relative logarithms of some joints by leaving parts out, one at a time."""
-        relative = [_center(self._fit(division, part).solve()[shown]) for part in division.blocks]
-        return np.asarray(np.sqrt((len(division.blocks) - 1) * np.var(relative, axis=0)))
+        return compute_jackknife_deviations(
+            [_center(self._fit(division, part).solve()[shown]) for part in division.blocks]
+        )
 
 
 def _center(logarithms: Array) -> Array:

@@ -313,6 +313,13 @@ def test_a_zero_that_is_off_by_any_angle_is_estimated(robot, samples, joint, tur
     assert "rad" in finding.message
 
 
+def test_a_joint_without_efforts_is_diagnosed_without_undefined_numbers(robot, samples):
+    valid = samples.valid & (np.arange(4) != 3)[:, None]
+    with np.errstate(divide="raise", invalid="raise"):
+        found = diagnose(replace(samples, valid=valid), robot.model)
+    assert not [one for one in found.findings if one.severity != "info"]
+
+
 def test_no_zero_is_found_where_there_is_none_or_free_bodies_absorb_it(robot, samples):
     assert find_zero(samples, robot.model) is None
     for absorbed in (0, 3):  # a vertical axis, and the last one
