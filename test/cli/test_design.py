@@ -352,12 +352,12 @@ def test_placeholder_limits_are_cured_by_a_file_or_the_design(capsys, tmp_path):
     assert run(capsys, tmp_path, zero, "--force", demands={**DEEP, "effort_limit": {"joint2": -1.0}})[0] == 2
 
 
-OWN = {"logistic2r": {"ground": False}}
-"""Robots that do not stand on ground: a planar arm."""
+OWN = {name: {"ground": False} for name in ("logistic2r", "space6r")}
+"""Robots that do not stand on ground: a planar arm, and one on a satellite."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["logistic2r", "arm7"])
+@pytest.mark.parametrize("name", ["logistic2r", "arm7", "space6r"])
 def test_what_is_designed_by_default_is_taken_by_the_executor_by_default(capsys, tmp_path, name):
     from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, make_plan
 

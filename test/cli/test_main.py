@@ -81,8 +81,8 @@ def long_recording(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("when", "how"),
-    [("surveying", signal.SIGINT), ("cross-validating", signal.SIGTERM)],
-    ids=["early", "late"],
+    [("surveying", signal.SIGINT), ("estimating", signal.SIGINT), ("cross-validating", signal.SIGTERM)],
+    ids=["early", "late", "terminated"],
 )
 def test_ctrl_c(when, how, files, out, long_recording):
     words = ["identify", long_recording, "--robot", files / "arm.urdf", "--out", out, "--json", "--force", "--verbose"]

@@ -64,8 +64,8 @@ def test_stronger_faults_change_the_recording_more(arm, key):
     assert 0 < sizes[0] < sizes[1] <= sizes[2], sizes
 
 
-REFUSED = ("current", "sign", "degrees", "nanoseconds", "swapped_positions")
-"""Faults that are found before a model is identified; others: `test/identification/diagnosis/test_diagnosis.py`."""
+REFUSED = ("current", "sign", "millinewton", "degrees", "nanoseconds", "sideways", "swapped_positions")
+"""Faults that are found before a model is identified."""
 
 FOUND = ("velocity_degrees", "spikes", "tool_among")
 """Faults of recordings that a model is identified from."""

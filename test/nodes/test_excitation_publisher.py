@@ -909,7 +909,7 @@ def test_two_robots_in_two_namespaces_do_not_meet(world):
 # --- Ctrl-C ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("phase", ["no robot", "approaching", "running", "fault"])
+@pytest.mark.parametrize("phase", ["no robot", "ready", "approaching", "running", "paused", "fault"])
 def test_an_interrupt_in_every_phase_leaves_the_robot_at_rest(world, phase):
     parameters = QUICK | {"period": 4.0, "posture": "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]", "amplitude_share": 0.8}
     parameters["allow_unchecked_collisions"] = "true"
@@ -933,11 +933,14 @@ def test_an_interrupt_in_every_phase_leaves_the_robot_at_rest(world, phase):
     )
     try:
         until(lambda: state() == (Status.WAITING if phase == "no robot" else Status.READY))
-        if phase != "no robot":
+        if phase not in ("no robot", "ready"):
             assert world.call(Trigger, "excitation_publisher/start").success
             until(lambda: np.abs(follower.dq).max() > 0.3)
-        if phase not in ("no robot", "approaching"):
+        if phase not in ("no robot", "ready", "approaching"):
             until(lambda: state() == Status.RUNNING and statuses[-1].elapsed > 0.5)
+        if phase == "paused":
+            assert world.call(SetBool, "excitation_publisher/pause", SetBool.Request(data=True)).success
+            until(lambda: state() == Status.PAUSED)
         if phase == "fault":
             follower.speak = False
             until(lambda: state() == Status.FAULT)

@@ -146,15 +146,15 @@ def franka(tmp_path_factory):
     return urdf, config, messages, result.parameters
 
 
-def test_the_bag_of_a_real_arm_gives_what_its_file_gives(world, franka, tmp_path):
-    """It is played later than the node starts."""
+@pytest.mark.parametrize(("speed", "late"), [(20, 0.0), (10, 1.7)])
+def test_the_bag_of_a_real_arm_gives_what_its_file_gives_however_it_is_played(speed, late, world, franka, tmp_path):
     urdf, config, messages, expected = franka
     ears = Ears(world)
     node = world.add(Identifier, *ros_arguments(urdf=urdf, config=config, folder=tmp_path))
-    begin = time.monotonic() + 1.7
+    begin = time.monotonic() + late
     world.until(lambda: time.monotonic() >= begin)
     publisher = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
-    play(world, publisher, messages, 30 * 20)  # recorded at 30 Hz
+    play(world, publisher, messages, 30 * speed)  # recorded at 30 Hz
     world.until(received(node, len(messages)), what="all messages to arrive")
     assert world.call(Trigger, "identifier/identify").success
     ears.report()

@@ -144,13 +144,16 @@ def test_the_recording_notes_that_its_motion_ended_in_a_fault(world, tmp_path):
     assert bytes_on_disk(tmp_path / "bag")
 
 
-def test_an_excitation_that_is_killed_leaves_the_robot_at_rest_and_a_note(world, tmp_path):
+@pytest.mark.parametrize("phase", [Status.APPROACHING, Status.RUNNING])
+def test_an_excitation_that_is_killed_leaves_the_robot_at_rest_and_a_note(world, tmp_path, phase):
     """Within the horizon and the braking time."""
     world.add(Recorder, "-p", f"folder:={tmp_path / 'bag'}")
     notes = world.heard(RecordingStatus, "recording_status", LATCHED)
     follower = world.add(lambda **o: Follower(NAMES, START, **o))
     statuses = world.heard(Status, "excitation_status", LATCHED)
     parameters = QUICK | LONG | {"urdf": str(ARM), "amplitude_share": 0.8, "period": 3.0}
+    if phase == Status.APPROACHING:
+        parameters["posture"] = "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]"
     process = subprocess.Popen(
         [sys.executable, "-c", MAIN, "--ros-args", *ros_arguments(**parameters)],
         env=dict(os.environ),
@@ -159,7 +162,7 @@ def test_an_excitation_that_is_killed_leaves_the_robot_at_rest_and_a_note(world,
     try:
         world.until(lambda: statuses and statuses[-1].state == Status.READY)
         world.until(lambda: world.call(Trigger, "excitation_publisher/start").success)
-        world.until(lambda: statuses[-1].state == Status.RUNNING and np.abs(follower.dq).max() > 0.5)
+        world.until(lambda: statuses[-1].state == phase and np.abs(follower.dq).max() > 0.5)
         process.kill()
         process.wait()
         killed = time.monotonic()

@@ -10,6 +10,7 @@ from support.simulated import changed, save_npz
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, make_joint_coordinates
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.loads.chain import find_centroidal_frames, find_joint_frames, simulate_chain
 from robot_dyn_id.loads.payload import transform_parameters
@@ -149,13 +150,15 @@ reversal_speed: auto
 estimator: weighted
 """
 
-DESIGNED = {"ur5": 4.0, "kinova": 8.0}
-"""Arms of six and seven joints whose strokes are designed, and their period [s]: slow joints need a longer one."""
+DESIGNED = {"ur5": 4.0, "panda": 4.0, "z1": 4.0, "kinova": 8.0, "iiwa14": 4.0}
+"""Arms whose strokes are designed, and the period of their strokes [s]: slow joints need a longer one."""
 
 
 def model_of(name):
     """The arm without its gripper."""
-    path = URDFS[{"ur5": "ur5_robot"}.get(name, name)]
+    if name == "panda":
+        return panda_arm()
+    path = URDFS.get({"ur5": "ur5_robot"}.get(name, name)) or find_shared_file(f"urdf/{name}.urdf")
     whole = RobotModel.from_file(path)
     return RobotModel.from_file(path, [joint for joint in whole.joint_names if "ripper" not in joint])
 

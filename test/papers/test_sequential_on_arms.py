@@ -11,9 +11,9 @@ from support.robots import URDFS, panda_arm
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
-from robot_dyn_id.excitation import MotionLimits, draw_random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.files.parameters import read_parameters
-from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory, write_trajectory
+from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
@@ -84,6 +84,11 @@ def test_one_joint_at_a_time_identifies_an_arm(tmp_path, capsys):
         *("--out", tmp_path / "run"),
     )
     assert code == 0 and result["held_out"]["all_joints_nrmse"] < 0.05
+    code, simulated = run(
+        *("simulate", "--robot", urdf, "--parameters", result["parameters_file"], "--trajectory"),
+        *(found["trajectory_file"], "--rate", 100, "--out", tmp_path / "forward.npz"),
+    )
+    assert code == 0 and np.isfinite(np.load(simulated["file"])["tau"]).all()
 
 
 @pytest.mark.slow
@@ -101,18 +106,14 @@ def test_the_same_files_give_a_model_that_can_be_simulated(tmp_path, capsys):
     arm = Arm(model, tmp_path)
     recorded = arm.record("sines", motion, motion.duration, 0)
     other = arm.record("other", draw_random_fourier(model, 1, 10.0), 10.0, 1)
-    path = draw_random_fourier(model, 1, 2.0, share=0.2)
-    limits = MotionLimits.from_model(model, (1e3,), jerk=(1e6,))
-    write_trajectory(tmp_path / "path.yaml", StoredExcitation.from_excitation(model, limits, path, "a test"))
     codes = {}
     for estimator in ("stepwise", "consistent"):
         identified = ("identify", recorded, "--validate", other, "--robot", urdf, "--config", configuration)
         _, result = run(*identified, "--estimator", estimator, "--out", tmp_path / estimator)
         known = ("simulate", "--robot", urdf, "--parameters", result["parameters_file"])
-        motion = ("--trajectory", tmp_path / "path.yaml", "--rate", 100, "--out", tmp_path / f"{estimator}.npz")
-        codes[estimator], simulated = run(*known, *motion)
+        path = ("--trajectory", found["trajectory_file"], "--rate", 100, "--out", tmp_path / f"{estimator}.npz")
+        codes[estimator] = run(*known, *path)[0]
     assert codes == {"stepwise": 3, "consistent": 0}
-    assert np.isfinite(np.load(simulated["file"])["tau"]).all()
     parameters = read_parameters(tmp_path / "consistent" / "parameters.yaml")
     states = draw_random_fourier(model, 1, 10.0, share=0.5).evaluate(sample_times(10.0, 100.0))
     q, dq, ddq = states[:3]

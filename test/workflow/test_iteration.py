@@ -46,9 +46,8 @@ def trials(model, seed, duration, rate=250.0):
 
 
 @pytest.mark.slow
-def test_the_robot_ends_up_on_the_designed_motion():
-    """Seven axes: `test_a_rehearsed_iteration_ends_with_a_model_that_follows_better` of the command."""
-    model = RobotModel.from_urdf(PLANAR)
+@pytest.mark.parametrize("model", [RobotModel.from_urdf(PLANAR), panda_arm()], ids=["2R", "7 axes"])
+def test_the_robot_ends_up_on_the_designed_motion(model):
     run = trials(model, 0, 6.0, 500.0)
     found = iterate(run, TrialIdentifier(model, Settings(estimator=ESTIMATORS["consistent"]()), "test"))
     assert found.converged, found.reason

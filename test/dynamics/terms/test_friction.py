@@ -306,13 +306,15 @@ def warm(robot, recording, seed, duration, rate=100.0):
 MODELS = {
     "asymmetric": ((Asymmetric(),), ()),
     "stribeck": ((Viscous(), Stribeck(0.2), Offset()), ()),
-    "improved stribeck": ((ImprovedStribeck(0.2, signed_square=True), Offset()), ()),
+    "improved_stribeck": ((ImprovedStribeck(0.2), Offset()), ()),
+    "signed square": ((ImprovedStribeck(0.2, signed_square=True), Offset()), ()),
     "load": ((Viscous(), Coulomb(), LoadCoulomb(), Offset()), ()),
     "temperature": ((Viscous(), Coulomb(), TemperatureCoulomb(), Offset()), ()),
     "spring": ((Viscous(), Coulomb(), Spring(0.3), Offset()), ()),
     "position periodic": ((Viscous(), Coulomb(), PositionPeriodic(), Offset()), ()),
     "coupling": ((Viscous(), Coulomb(), Offset()), (WRIST,)),
     "presliding": ((Viscous(), Dahl(), Offset()), ()),
+    "load presliding": ((Viscous(), Coulomb(), LoadDahl(), Offset()), ()),
     "saturating": ((Viscous(), DoubleCoulomb(), SaturatingViscous(), AbsoluteVelocity(), Offset()), ()),
 }
 
@@ -399,7 +401,7 @@ def test_data_without_temperature_are_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("masses", [0.3, 0.0])
+@pytest.mark.parametrize("masses", [1.0, 0.3, 0.0])
 def test_the_load_is_that_of_a_first_fit_whatever_the_masses_of_the_urdf(masses):
     terms = (Viscous(), Coulomb(0.1), LoadCoulomb(0.1))
     robot = Simulated(terms=terms)
