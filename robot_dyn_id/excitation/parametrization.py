@@ -139,15 +139,15 @@ class Parametrization(Protocol):
         """
 
     def pull_back(self, x: Array, t: Array, gradient: Sample) -> Array:
-        """Gradient with respect to the coefficients: transposed Jacobian of `sample` times a gradient.
+        """Gradients with respect to the coefficients: transposed Jacobian of `sample` times gradients.
 
         Args:
             x: coefficients, shape (size,).
             t: times [s], shape (N,).
-            gradient: derivatives of a scalar with respect to the four arrays of `sample`, shape (n, N) each.
+            gradient: derivatives of scalars with respect to the four arrays of `sample`, shape (..., n, N) each.
 
         Returns:
-            Derivatives of the scalar with respect to x, shape (size,).
+            Derivatives of the scalars with respect to x, shape (..., size).
         """
 
     def random(self, rng: np.random.Generator, share: float = 0.9) -> Array:
@@ -240,9 +240,14 @@ class CenteredParametrization(ABC):
         return numbers, self.center + self.reach * (x[count : count + n] if self._free else np.zeros(n))
 
     def _joined(self, numbers: Array, shift: Array) -> Array:
-        """Combine coefficients and relative centers of all visits, or derivatives with respect to them, as in x."""
-        own = numbers[self.moving].ravel()
-        return np.concatenate([own, shift]) if self._free else own
+        """Combine coefficients and relative centers of all visits, or derivatives with respect to them, as in x.
+
+        Args:
+            numbers: coefficients, shape (..., n, K).
+            shift: relative centers, visit by visit, shape (..., visits n).
+        """
+        own = numbers[..., self.moving, :].reshape(*numbers.shape[:-2], -1)
+        return np.concatenate([own, shift], axis=-1) if self._free else own
 
     @abstractmethod
     def trajectory(self, x: Array) -> Stretchable:

@@ -110,6 +110,8 @@ def test_the_gradient_is_exact(form, options, free):
     gradient = family.pull_back(x, t, tuple(weights))
     assert gradient.shape == (family.size,)
     assert np.abs(gradient - differences).max() < 1e-6 * np.abs(gradient).max()
+    twice = family.pull_back(x, t, tuple(np.array([[w], [-2.0 * w]]) for w in weights))
+    np.testing.assert_allclose(twice, [[gradient], [-2.0 * gradient]], rtol=0, atol=1e-12 * np.abs(gradient).max())
 
 
 @every_robot

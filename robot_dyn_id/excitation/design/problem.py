@@ -150,13 +150,13 @@ class DesignProblem:
     def excess_jacobian(self, x: Array) -> Array:
         """Jacobian of `excess` with respect to the coefficients, shape (rows, size)."""
         motion = self.parametrization.sample(x, self._times)
-        return np.array(
-            [
-                self.parametrization.pull_back(x, self._times, slope)
-                for requirement in self.requirements
-                for slope in requirement.smooth_maximum_gradients(motion, self.sharpness)
-            ]
-        )
+        slopes = [
+            slope
+            for requirement in self.requirements
+            for slope in requirement.smooth_maximum_gradients(motion, self.sharpness)
+        ]
+        q, dq, ddq, dddq = (np.array(rows) for rows in zip(*slopes, strict=True))
+        return self.parametrization.pull_back(x, self._times, (q, dq, ddq, dddq))
 
     def scale_into_limits(self, x: Array) -> Array:
         """Coefficients of the motion with every joint scaled down into its own limits on a fine grid."""

@@ -152,7 +152,7 @@ class LinearParametrization(CenteredParametrization):
         """See `Parametrization`."""
         basis = self._basis(t)
         numbers = sum(gradient[d] @ basis[d].T for d in range(4))
-        return self._joined(self.reach[:, None] * numbers, self.reach * gradient[0].sum(axis=1))
+        return self._joined(self.reach[:, None] * numbers, self.reach * gradient[0].sum(axis=-1))
 
     def _basis(self, t: Array) -> Array:
         """Functions of the free coefficients, shape (4, K, N)."""

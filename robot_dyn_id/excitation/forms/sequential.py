@@ -237,14 +237,15 @@ class SequentialParametrization(CenteredParametrization):
     def pull_back(self, x: Array, t: Array, gradient: Sample) -> Array:
         """See `Parametrization`."""
         motion, stacked = self.trajectory(x), np.array(gradient)
-        numbers = np.zeros((len(self.reach), self._numbers))
+        scalars = stacked.shape[1:-2]
+        numbers = np.zeros((*scalars, len(self.reach), self._numbers))
         for joint, own, local in motion.turns(t):
             moving = self._derivatives(motion, joint, local[own])
             standing = self._derivatives(motion, joint, np.zeros(1))[:, 0, 0]
-            numbers[joint] = np.einsum("kdn,dn->k", moving, stacked[:, joint, own])
-            numbers[joint] += standing * gradient[0][joint, ~own].sum()
-        by_center = self.reach * np.einsum("dkt,dnt->kn", motion.shares(t), stacked)
-        return self._joined(numbers, by_center.ravel())
+            numbers[..., joint, :] = np.einsum("kdt,d...t->...k", moving, stacked[..., joint, own], optimize=True)
+            numbers[..., joint, :] += standing * gradient[0][..., joint, ~own].sum(axis=-1, keepdims=True)
+        by_center = self.reach * np.einsum("dkt,d...nt->...kn", motion.shares(t), stacked, optimize=True)
+        return self._joined(numbers, by_center.reshape(*scalars, -1))
 
     def _visiting(self, x: Array) -> dict[str, Any]:
         """Fields of the motion that depend on the further configurations."""

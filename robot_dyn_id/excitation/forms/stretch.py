@@ -73,8 +73,9 @@ class FreePeriodParametrization:
         rate = np.exp(-x[-1])
         g0, g1, g2, g3 = (rate**d * gradient[d] for d in range(4))
         _, dq, ddq, dddq = self._family.sample(x[:-1], t)
-        by_factor = -float(np.sum(g1 * dq) + 2.0 * np.sum(g2 * ddq) + 3.0 * np.sum(g3 * dddq))
-        return np.append(self._family.pull_back(x[:-1], t, (g0, g1, g2, g3)), by_factor)
+        by_factor = -np.sum(g1 * dq + 2.0 * g2 * ddq + 3.0 * g3 * dddq, axis=(-2, -1))
+        own = self._family.pull_back(x[:-1], t, (g0, g1, g2, g3))
+        return np.concatenate([own, by_factor[..., None]], axis=-1)
 
     def random(self, rng: np.random.Generator, share: float = 0.9) -> Array:
         """See `Parametrization`; the factor is between 1 / `RANDOM_FACTOR_MAX` and `RANDOM_FACTOR_MAX`."""
