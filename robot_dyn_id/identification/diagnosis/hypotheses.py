@@ -140,13 +140,19 @@ class GravityFits:
 
     def _under(self, gravity: Array) -> RigidGrams:
         mix = np.concatenate([[1.0], gravity])
-        grams = np.einsum("a,jaibk,b->jik", mix, self._split, mix, optimize=True)
+        joints, columns = len(self.grams.grams), self.grams.grams.shape[1] // 4
+        grams = (np.outer(mix, mix).ravel() @ self._pairs).reshape(joints, columns, columns)
         products = np.einsum("a,jai->ji", mix, self._groups(self.grams.products, (1,)))
         return replace(self.grams, grams=grams, products=products)
 
     @cached_property
     def _split(self) -> Array:
         return self._groups(self.grams.grams, (1, 2))
+
+    @cached_property
+    def _pairs(self) -> Array:
+        """Products of each pair of groups, shape (16, n c c): a sum over them is one product of BLAS."""
+        return self._split.transpose(1, 3, 0, 2, 4).reshape(16, -1)
 
     def _turn(self, gravity: Array, fit: RigidFit, tangent: Array) -> Array:
         """Gauss-Newton step of gravity along two tangents [m/s^2], shape (2,), with the parameters free."""

@@ -340,7 +340,7 @@ class RigidGrams:
         variances = np.zeros_like(floor)
         for _ in range(REWEIGHTINGS if weights is None else 1):
             values = solve_scaled(np.tensordot(used, self.grams, 1), used @ self.products)
-            errors = self.squares - 2.0 * self.products @ values + np.einsum("i,jik,k->j", values, self.grams, values)
+            errors = self.squares - 2.0 * self.products @ values + (self.grams @ values) @ values
             variances = np.maximum(errors / self.counts, floor)
             used = 1.0 / variances if weights is None else used
         return RigidFit(values, np.sqrt(variances), used)
