@@ -29,10 +29,10 @@ def find_worst_answers(answers: Iterable[tuple[Iterable[str], str]]) -> dict[str
 def rank_findings(findings: Iterable[Finding], decisive: Mapping[str, str] = NONE_DECISIVE) -> list[list[Finding]]:
     """Findings by code, the most useful first: errors, warnings, information, and each of them from cause to effect.
 
-    What excludes a use, the answer no, precedes warnings. The sections of findings are in that order: faults of
-    the recordings explain what follows, so that correcting them comes first. Information is led by the codes that
-    decide about a use, and in the presence of errors by what was assumed about the recordings; codes that concern a use
-    follow, then all others, and what needs no action comes last.
+    Among errors and among warnings, what excludes a use, the answer no, comes first. The sections of findings are in
+    that order: faults of the recordings explain what follows, so that correcting them comes first. Information is led
+    by the codes that decide about a use, and in the presence of errors by what was assumed about the recordings; codes
+    that concern a use follow, then all others, and what needs no action comes last.
 
     Args:
         findings: the findings.
@@ -52,6 +52,6 @@ def rank_findings(findings: Iterable[Finding], decisive: Mapping[str, str] = NON
         later = one.severity == "info" and one.code not in decisive and not cause
         apart = later and not one.definition.concerns_uses
         excludes = one.severity == "error" or decisive.get(one.code) == NO
-        return not excludes, -SEVERITIES.index(one.severity), later, not one.action, apart, place(one.definition)
+        return -SEVERITIES.index(one.severity), not excludes, later, not one.action, apart, place(one.definition)
 
     return sorted(groups.values(), key=rank)

@@ -135,11 +135,11 @@ def list_joint_rows(evaluation: Evaluation) -> Iterator[tuple[str, str, str, str
     for joint in evaluation.held_out.joints:
         yield (
             joint.name,
-            f"{joint.rms:.3g}",
-            f"{joint.rmse:.3g}",
+            _figure(joint.rms, ".3g"),
+            _figure(joint.rmse, ".3g"),
             _percent(joint.nrmse),
             _percent(joint.nominal_nrmse),
-            f"{joint.correlation:.3f}",
+            _figure(joint.correlation, ".3f"),
             joint.unit,
         )
 
@@ -259,6 +259,11 @@ def _essential_lines(result: Identification) -> Iterator[str]:
     if result.essential.objected is not None:
         step = result.essential.objected
         yield f"  the F-test keeps {step.name} ({step.relative_deviation:.1%}; p {step.probability:.2g})"
+
+
+def _figure(value: float, form: str) -> str:
+    """A number, or a dash where nothing is measured."""
+    return "-" if math.isnan(value) else format(value, form)
 
 
 def _percent(ratio: float) -> str:

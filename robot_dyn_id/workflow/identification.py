@@ -163,16 +163,16 @@ def _identify_stored(
     observed = [observe_recordings(group, model, settings.drives, currents) for group in decoded]
     kept, kept_out = exclude_times(observed[0], observed[1], model.joint_names, settings.exclude)
     training, validation = split(kept, model.joint_names, kept_out, trials.train_range)
-    try:
-        result = pipeline.identify(training, validation, model, settings, __version__, progress)
-    except UnsafeDataError as error:
-        raise error.with_causes(report_fixed(model, trials.all)) from error
-    findings = (
+    assumed = (
         *report_fixed(model, trials.all),
         *report_unrecorded(model, fixed),
         *report_unknown_joints(trials.all, model),
-        *report_recordings(trials.all, model.joint_names),
     )
+    try:
+        result = pipeline.identify(training, validation, model, settings, __version__, progress)
+    except UnsafeDataError as error:
+        raise error.with_causes(assumed) from error
+    findings = (*assumed, *report_recordings(trials.all, model.joint_names))
     return IdentificationResult(result.with_findings(findings), store)
 
 

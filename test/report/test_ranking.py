@@ -45,10 +45,10 @@ def test_assumptions_about_the_recording_lead_where_a_model_fails():
     assert [group[0].code for group in failed] == ["held_out_error", "joints_assumed_fixed", "gravity_uncertain"]
 
 
-def test_what_excludes_a_use_precedes_warnings_and_follows_errors():
+def test_warnings_precede_information_that_excludes_a_use():
     codes = ("clock_gaps", "offset_large", "held_out_error")
     found = [find_definition(code).found(code) for code in codes]
     decisive = find_worst_answers([(["offset_large"], "no"), (["offset_large", "clock_gaps"], "limited")])
     assert decisive == {"offset_large": "no", "clock_gaps": "limited"}
     order = [group[0].code for group in rank_findings(found, decisive)]
-    assert order == ["held_out_error", "offset_large", "clock_gaps"]
+    assert order == ["held_out_error", "clock_gaps", "offset_large"]

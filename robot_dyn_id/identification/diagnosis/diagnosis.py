@@ -8,7 +8,7 @@ does not appear under several names.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.findings import Definition, Finding, Section, Severity
 from robot_dyn_id.identification.diagnosis.directions import flag_one_way
-from robot_dyn_id.identification.diagnosis.gain_factors import GainFactor, estimate_gain_factors
+from robot_dyn_id.identification.diagnosis.gain_factors import GainFactor, estimate_gain_factors, refine_factor
 from robot_dyn_id.identification.diagnosis.health import AMPERES_RATIO, EFFORT_IN_AMPERES, EFFORT_SIGN
 from robot_dyn_id.identification.diagnosis.hypotheses import (
     LEAST_ZERO_ADVANTAGE,
@@ -697,10 +697,14 @@ def _explain(evidence: _Evidence) -> ExplainedRecording | None:
     if best == "signs":
         corrected = replace(samples, tau=samples.tau * signs.signs[:, None])
         return ExplainedRecording(_report_signs(signs, factors, model), corrected, model)
-    joint, factor = scales.alternatives(SAME_ADVANTAGE)[0]
+    sizes = {
+        joint: refine_factor(evidence.grams, joint, factor) if factor > 0.0 else factor
+        for joint, factor in scales.alternatives(SAME_ADVANTAGE)
+    }
+    joint, factor = next(iter(sizes.items()))
     tau = samples.tau.copy()
     tau[joint] /= factor
-    return ExplainedRecording(_report_scale(scales, factors, model), replace(samples, tau=tau), model)
+    return ExplainedRecording(_report_scale(scales, sizes, factors, model), replace(samples, tau=tau), model)
 
 
 def _is_unknown(scales: ScaleProfile, model: RobotModel) -> bool:
@@ -825,8 +829,17 @@ def _report_signs(signs: SignPattern, factors: WeightFactors, model: RobotModel)
     return EFFORT_SIGN.found(message, _names(model, named))
 
 
-def _report_scale(scales: ScaleProfile, factors: WeightFactors, model: RobotModel) -> Finding:
-    """Finding about the joint whose gain is wrong; about several where the URDF's weight does not decide."""
+def _report_scale(
+    scales: ScaleProfile, sizes: Mapping[int, float], factors: WeightFactors, model: RobotModel
+) -> Finding:
+    """Finding about the joint whose gain is wrong; about several where the URDF's weight does not decide.
+
+    Args:
+        scales: factors that were compared.
+        sizes: the best factor of each joint that may be the cause.
+        factors: weight in the efforts.
+        model: the robot.
+    """
     candidates = scales.alternatives(SAME_ADVANTAGE)
     suspected = [one for one in candidates if not factors.confirmed[one[0]]] or candidates
     names = [model.joint_names[joint] for joint, _ in suspected]
@@ -837,8 +850,8 @@ def _report_scale(scales: ScaleProfile, factors: WeightFactors, model: RobotMode
         if suspected[0][1] != -1.0:  # a wrong sign alone leaves the size as it is
             message += f", and about {-suspected[0][1]:g} times its size: the URDF may describe another robot"
         return EFFORT_SIGN.found(message, names)
-    sizes = (f"{name} is about {factor:g} times" for name, (_, factor) in zip(names, suspected, strict=True))
-    message = f"the effort of {', or that of '.join(sizes)} the torque that the other joints determine"
+    listed = (f"{name} is about {sizes[joint]:.2g} times" for name, (joint, _) in zip(names, suspected, strict=True))
+    message = f"the effort of {', or that of '.join(listed)} the torque that the other joints determine"
     factor = suspected[0][1]
     severity: Severity = "error" if not 1.0 / REFUSED_FACTOR < factor < REFUSED_FACTOR else "warning"
     return GAIN_INCONSISTENT.found(message, names, severity)

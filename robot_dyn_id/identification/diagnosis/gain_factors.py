@@ -89,7 +89,21 @@ def _estimate(
 ) -> GainFactor:
     if not _is_determined(grams, present, joint):
         return GainFactor(joint, 1.0, np.inf, 0.0, sigmas)
-    logarithm, fit = 0.0, present
+    logarithm, fit = _descend(grams, joint, 0.0, present)
+    without = [_step(part, fit, joint, logarithm) for part in parts]
+    deviation = float(compute_jackknife_deviations(without))
+    return GainFactor(joint, float(np.exp(logarithm)), deviation, fit.advantage(present), sigmas)
+
+
+def refine_factor(grams: RigidGrams, joint: int, factor: float) -> float:
+    """Factor of a joint's effort near another one, which is positive, by Gauss-Newton."""
+    start = float(np.log(factor))
+    logarithm, _ = _descend(grams, joint, start, _scaled(grams, joint, start).fit())
+    return float(np.exp(logarithm))
+
+
+def _descend(grams: RigidGrams, joint: int, logarithm: float, fit: RigidFit) -> tuple[float, RigidFit]:
+    """Logarithm of the factor of a joint with the smallest residuals near another one, and its fit."""
     for _ in range(STEPS):
         step = float(np.clip(_step(grams, fit, joint, logarithm), -LONGEST_STEP, LONGEST_STEP))
         trial = _scaled(grams, joint, logarithm + step).fit()
@@ -98,9 +112,7 @@ def _estimate(
         logarithm, fit = logarithm + step, trial
         if abs(step) < SETTLED_STEP:
             break
-    without = [_step(part, fit, joint, logarithm) for part in parts]
-    deviation = float(compute_jackknife_deviations(without))
-    return GainFactor(joint, float(np.exp(logarithm)), deviation, fit.advantage(present), sigmas)
+    return logarithm, fit
 
 
 def _scaled(grams: RigidGrams, joint: int, logarithm: float) -> RigidGrams:

@@ -8,16 +8,17 @@ delays.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.regressor import place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
-from robot_dyn_id.identification.selection.engine import Tried
+from robot_dyn_id.identification.selection.cross_validation import CrossValidation
+from robot_dyn_id.identification.selection.engine import Tried, weigh_joints
 from robot_dyn_id.identification.selection.options import Options
 from robot_dyn_id.identification.selection.wide import Wide
 from robot_dyn_id.model.robot import RobotModel
@@ -57,34 +58,54 @@ def _combine_loaded(trials: FilteredTrials, model: RobotModel, blocks: Blocks) -
     return wide, wide.multiply(excerpt, blocks)
 
 
-def measure_payoff(
-    step: str, name: str, before: FilteredTrials, after: FilteredTrials, model: RobotModel, alternatives: int
-) -> Tried:
-    """Gain of a correction of recordings with the whole model.
+@dataclass(frozen=True)
+class Payoff:
+    """Errors of the whole model without and with a correction of recordings.
 
-    Args:
-        step: what is chosen.
-        name: name of the correction.
-        before: the trials without it.
-        after: the same trials with it; their time stamps are the same.
-        model: the robot.
-        alternatives: number of corrections that are compared.
-
-    Raises:
-        InputError: trials that are too short for cross-validation.
+    Attributes:
+        validation: cross-validation without the correction.
+        before: sums of squared errors without it, shape (blocks, n).
+        after: those with it, shape (blocks, n).
+        loss: see `Tried`.
     """
-    blocks = before.blocks()
-    wide, grams = _combine_loaded(before, model, blocks)
-    first = wide.judge(grams)
-    reference = first.errors(wide.reference)
-    families = [family for family in wide.families if not family.must_pay]
-    terms = [term.name for family in wide.position_families for term in family.terms]
-    columns = wide.columns_of(families, placed=[(name, term) for name in model.joint_names for term in terms])
-    _, _, errors = wide.least_loss(first, columns, reference)
-    changed, products = _combine_loaded(after, model, blocks)
-    corrected = changed.judge(products).with_weights(first.weights)
-    loss, _, corrected_errors = changed.least_loss(corrected, columns, reference)
-    return first.weigh(step, name, errors, corrected_errors, alternatives, loss)
+
+    validation: CrossValidation
+    before: Array
+    after: Array
+    loss: float
+
+    @classmethod
+    def from_trials(cls, before: FilteredTrials, after: FilteredTrials, model: RobotModel) -> Payoff:
+        """Fit and validate the whole model.
+
+        Args:
+            before: the trials without the correction.
+            after: the same trials with it; their time stamps are the same.
+            model: the robot.
+
+        Raises:
+            InputError: trials that are too short for cross-validation.
+        """
+        blocks = before.blocks()
+        wide, grams = _combine_loaded(before, model, blocks)
+        first = wide.judge(grams)
+        reference = first.errors(wide.reference)
+        families = [family for family in wide.families if not family.must_pay]
+        terms = [term.name for family in wide.position_families for term in family.terms]
+        columns = wide.columns_of(families, placed=[(name, term) for name in model.joint_names for term in terms])
+        _, _, errors = wide.least_loss(first, columns, reference)
+        changed, products = _combine_loaded(after, model, blocks)
+        corrected = changed.judge(products).with_weights(first.weights)
+        loss, _, corrected_errors = changed.least_loss(corrected, columns, reference)
+        return cls(first, errors, corrected_errors, loss)
+
+    def weigh(self, step: str, name: str, alternatives: int) -> Tried:
+        """Gain of a correction of all joints; see `CrossValidation.weigh`."""
+        return self.validation.weigh(step, name, self.before, self.after, alternatives, self.loss)
+
+    def weigh_joints(self, step: str, names: Sequence[str], judged: Mask) -> list[Tried]:
+        """Gains of corrections of single joints, each on its own errors; see `engine.weigh_joints`."""
+        return weigh_joints(step, names, self.before, self.after, judged, self.loss)
 
 
 def measure_errors(trials: FilteredTrials, model: RobotModel) -> Array:

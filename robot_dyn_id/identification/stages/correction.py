@@ -33,7 +33,7 @@ from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.diagnosis.spikes import SpikeObserver
 from robot_dyn_id.identification.diagnosis.stamps import examine_jitter
 from robot_dyn_id.identification.selection.engine import Tried
-from robot_dyn_id.identification.selection.payoff import measure_payoff
+from robot_dyn_id.identification.selection.payoff import Payoff
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import Fingerprint
 from robot_dyn_id.signals.cleaning import Drive
@@ -217,18 +217,39 @@ def realign(trials: FilteredTrials, model: RobotModel) -> Realigned:
         return Realigned(trials)
     model = _lean(samples, model)
     own = estimate_joint_delays(samples, model)
-    if any(own):
-        listed = ", ".join(f"{name} {1e3 * one:+.0f} ms" for name, one in zip(trials.joints, own, strict=True) if one)
-        shift = EffortDelay.of_joints(own)
-        shifted = trials.with_recordings([as_corrected(one).corrected(shift) for one in trials.recordings])
-        rows = _compare(listed, trials, shifted, model, 1)
-        tried += rows
-        if any(row.chosen for row in rows):
-            message = f"efforts of single joints are late or early: {listed}; this is compensated"
-            late = [name for name, one in zip(trials.joints, own, strict=True) if one]
-            findings.append(EFFORT_DELAYED.found(message, late))
-            trials = shifted
+    rows = _compare_joints(own, trials, model)
+    tried += rows.values()
+    late = [name for name, row in rows.items() if row.chosen]
+    if late:
+        kept = [one if name in late else 0.0 for name, one in zip(trials.joints, own, strict=True)]
+        trials = _shifted(trials, kept)
+        listed = ", ".join(rows[name].name for name in late)
+        message = f"efforts of single joints are late or early: {listed}; this is compensated"
+        findings.append(EFFORT_DELAYED.found(message, late))
     return Realigned(trials, tuple(findings), tuple(tried))
+
+
+def _shifted(trials: FilteredTrials, own: Sequence[float]) -> FilteredTrials:
+    """The trials with the efforts of single joints at the time of the motion; delay of each joint [s]."""
+    shift = EffortDelay.of_joints(own)
+    return trials.with_recordings([as_corrected(one).corrected(shift) for one in trials.recordings])
+
+
+def _compare_joints(own: Sequence[float], trials: FilteredTrials, model: RobotModel) -> dict[str, Tried]:
+    """Comparison of trials without and with delays of single joints, by joint; none if they are too short.
+
+    Each is judged by the errors of its own joint: those of the others say nothing about its drive.
+    """
+    late = np.array(own) != 0.0
+    if not late.any():
+        return {}
+    names = [f"{name} {1e3 * one:+.0f} ms" for name, one in zip(trials.joints, own, strict=True)]
+    try:
+        payoff = Payoff.from_trials(trials, _shifted(trials, own), model)
+    except InputError:
+        return {}
+    rows = [replace(row, chosen=row.pays) for row in payoff.weigh_joints("delay", names, late)]
+    return dict(zip([trials.joints[j] for j in np.flatnonzero(late).tolist()], rows, strict=True))
 
 
 def _lean(samples: MotionSamples, model: RobotModel) -> RobotModel:
@@ -270,7 +291,7 @@ def _compare(
 ) -> list[Tried]:
     """Comparison of trials with and without a delay; none if they are too short to hold a block out."""
     try:
-        row = measure_payoff("delay", name, before, after, model, alternatives)
+        row = Payoff.from_trials(before, after, model).weigh("delay", name, alternatives)
     except InputError:
         return []
     return [replace(row, chosen=row.pays)]

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delay and drift of efforts: estimated within their uncertainty, not confused with hysteresis, and removed."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
@@ -10,6 +13,7 @@ from support.simulated import Simulated, at_chunk_size, changed
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.corrected import Excerpt, ExcludedSpan, Exclusions, excluded_mask
+from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.identification.diagnosis.delays import (
     DELAY_STEP_S,
     SMALLEST_DELAY_S,
@@ -18,7 +22,10 @@ from robot_dyn_id.identification.diagnosis.delays import (
 )
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.stages.correction import realign
+from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
+
+DATA = os.environ.get("ROBOT_DYN_ID_DATA")
 
 ROBOT = Simulated()
 UPRIGHT = urdf(
@@ -155,6 +162,25 @@ def test_the_effort_of_a_single_joint_may_be_late(exact):
     assert np.abs(tau - exact.samples.tau)[inside, 1].max() > 0.1 * scale[1]
     np.testing.assert_allclose(moved[inside, 1], exact.samples.tau[inside, 1], atol=0.03 * scale[1])
     np.testing.assert_allclose(moved[inside, ::2], exact.samples.tau[inside, ::2], atol=0.01 * scale.max())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(DATA is None, reason="ROBOT_DYN_ID_DATA, the folder of measured data, is not set")
+@pytest.mark.parametrize(("number", "delay"), [(None, 0.0), (1, 0.05), (2, 0.1)])
+def test_a_late_effort_of_a_measured_arm_is_judged_by_the_errors_of_its_joint(number, delay):
+    """Most of the error of the whole arm is that of this joint, in some blocks of time more than in others."""
+    folder = Path(DATA) / "panda_gaz2019"
+    with np.load(folder / "train_0_14s.npz") as stored:
+        t, q, dq, tau, joints = (stored[key] for key in ("t", "q", "dq", "tau", "joint_names"))
+    names = tuple(joints.tolist())
+    if number is not None:
+        tau[:, number] = np.interp(t - delay, t, tau[:, number])
+    trials = FilteredTrials.from_recordings(
+        [ArrayRecording("arm", names, Chunk(t, q, dq, tau))], names, {}, SignalSettings()
+    )
+    realigned = realign(trials, RobotModel.from_file(folder / "model.urdf", names))
+    found = [(one.code, one.joints) for one in realigned.findings]
+    assert found == ([] if number is None else [("effort_delayed", (names[number],))])
 
 
 def constant(delay):
