@@ -29,10 +29,10 @@ def find_worst_answers(answers: Iterable[tuple[Iterable[str], str]]) -> dict[str
 def rank_findings(findings: Iterable[Finding], decisive: Mapping[str, str] = NONE_DECISIVE) -> list[list[Finding]]:
     """Findings by code, the most useful first: errors, warnings, information, and each of them from cause to effect.
 
-    Among errors and among warnings, what excludes a use, the answer no, comes first. The sections of findings are in
-    that order: faults of the recordings explain what follows, so that correcting them comes first. Information is led
-    by the codes that decide about a use, and in the presence of errors by what was assumed about the recordings; codes
-    that concern a use follow, then all others, and what needs no action comes last.
+    Among warnings, and among information, what excludes a use, the answer no, comes first; an error excludes them all.
+    The sections of findings are in that order: faults of the recordings explain what follows, so that correcting them
+    comes first. Information is led by the codes that decide about a use, and in the presence of errors by what was
+    assumed about the recordings; codes that concern a use follow, then all others, and what needs no action comes last.
 
     Args:
         findings: the findings.

@@ -13,6 +13,7 @@ from robot_dyn_id.estimators import Consistent, WeightedLeastSquares
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.report.text import list_joint_rows
 
 ROBOT = Simulated()
 SETTINGS = Settings(terms=TERMS, estimator=WeightedLeastSquares())
@@ -36,6 +37,7 @@ def check_unvalidated_wrist(evaluation):
     wrist = evaluation.held_out.joints[-1]
     assert not wrist.is_validated and np.isnan([wrist.nrmse, wrist.rms, wrist.rated, wrist.max_error]).all()
     assert all(joint.is_validated for joint in evaluation.held_out.joints[:-1])
+    assert list(list_joint_rows(evaluation))[-1] == (ROBOT.joints[-1], "-", "-", "-", "-", "-", "N m")
     assert np.isfinite(evaluation.held_out.all_joints_nrmse)
     assert finding(evaluation.findings, "joint_not_validated").joints == (ROBOT.joints[-1],)
     assert evaluation.verdict.word == "suspect"

@@ -6,8 +6,12 @@ from dataclasses import replace
 import pytest
 from support.simulated import LIFT, Simulated, changed
 
+import robot_dyn_id as rdi
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.errors import UnsafeDataError
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.workflow.examples import load_example
 from robot_dyn_id.workflow.joints import report_fixed
 
 ROBOT = Simulated(LIFT)
@@ -44,3 +48,14 @@ def test_joints_that_are_not_recorded_are_not_compared(recording):
     assert report_fixed(ROBOT.model, [recording]) == ()
     alone = replace(recording, joint_names=("turn",), samples=recording.samples.joints([1]))
     assert report_fixed(fixed(0.0), [alone]) == ()
+
+
+@pytest.mark.slow
+def test_a_refusal_names_joints_that_are_not_recorded_although_they_moved():
+    example = load_example("franka")
+    names = example.recording.joint_names
+    kept = [name for name in names if name != names[3]]
+    samples = Chunk.join(list(example.recording.chunks(kept)))
+    with pytest.raises(UnsafeDataError, match=f"possible cause: assumed fixed at 0: {names[3]}") as refused:
+        rdi.identify(example.robot, ArrayRecording("six joints", tuple(kept), samples))
+    assert refused.value.findings[-1].code == "joints_assumed_fixed"

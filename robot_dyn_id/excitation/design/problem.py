@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain, islice
 
 import numpy as np
 
@@ -27,6 +28,9 @@ FINE_SAMPLES = 300
 
 FINAL_SAMPLES = 1000
 """Minimum number of samples per cycle when motions are compared."""
+
+SLOPES_AT_A_TIME = 32
+"""Rows of a Jacobian that are computed together: derivatives of the motion are shared, and memory is bounded."""
 
 SAMPLES_PER_WAVE = 20
 """Minimum number of samples in the shortest period of a motion."""
@@ -150,13 +154,14 @@ class DesignProblem:
     def excess_jacobian(self, x: Array) -> Array:
         """Jacobian of `excess` with respect to the coefficients, shape (rows, size)."""
         motion = self.parametrization.sample(x, self._times)
-        slopes = [
-            slope
-            for requirement in self.requirements
-            for slope in requirement.smooth_maximum_gradients(motion, self.sharpness)
-        ]
-        q, dq, ddq, dddq = (np.array(rows) for rows in zip(*slopes, strict=True))
-        return self.parametrization.pull_back(x, self._times, (q, dq, ddq, dddq))
+        slopes = chain.from_iterable(
+            requirement.smooth_maximum_gradients(motion, self.sharpness) for requirement in self.requirements
+        )
+        parts = []
+        while some := list(islice(slopes, SLOPES_AT_A_TIME)):
+            q, dq, ddq, dddq = (np.array(rows) for rows in zip(*some, strict=True))
+            parts.append(self.parametrization.pull_back(x, self._times, (q, dq, ddq, dddq)))
+        return np.concatenate(parts)
 
     def scale_into_limits(self, x: Array) -> Array:
         """Coefficients of the motion with every joint scaled down into its own limits on a fine grid."""

@@ -697,14 +697,14 @@ def _explain(evidence: _Evidence) -> ExplainedRecording | None:
     if best == "signs":
         corrected = replace(samples, tau=samples.tau * signs.signs[:, None])
         return ExplainedRecording(_report_signs(signs, factors, model), corrected, model)
+    candidates = scales.alternatives(SAME_ADVANTAGE)
     sizes = {
-        joint: refine_factor(evidence.grams, joint, factor) if factor > 0.0 else factor
-        for joint, factor in scales.alternatives(SAME_ADVANTAGE)
+        joint: refine_factor(evidence.grams, joint, factor) if factor > 0.0 else factor for joint, factor in candidates
     }
-    joint, factor = next(iter(sizes.items()))
+    joint, _ = candidates[0]
     tau = samples.tau.copy()
-    tau[joint] /= factor
-    return ExplainedRecording(_report_scale(scales, sizes, factors, model), replace(samples, tau=tau), model)
+    tau[joint] /= sizes[joint]
+    return ExplainedRecording(_report_scale(candidates, sizes, factors, model), replace(samples, tau=tau), model)
 
 
 def _is_unknown(scales: ScaleProfile, model: RobotModel) -> bool:
@@ -830,17 +830,16 @@ def _report_signs(signs: SignPattern, factors: WeightFactors, model: RobotModel)
 
 
 def _report_scale(
-    scales: ScaleProfile, sizes: Mapping[int, float], factors: WeightFactors, model: RobotModel
+    candidates: Sequence[tuple[int, float]], sizes: Mapping[int, float], factors: WeightFactors, model: RobotModel
 ) -> Finding:
     """Finding about the joint whose gain is wrong; about several where the URDF's weight does not decide.
 
     Args:
-        scales: factors that were compared.
-        sizes: the best factor of each joint that may be the cause.
+        candidates: joints that may be the cause, each with its best factor of those that were compared, the best first.
+        sizes: their factors, refined.
         factors: weight in the efforts.
         model: the robot.
     """
-    candidates = scales.alternatives(SAME_ADVANTAGE)
     suspected = [one for one in candidates if not factors.confirmed[one[0]]] or candidates
     names = [model.joint_names[joint] for joint, _ in suspected]
     if suspected[0][1] < 0.0:

@@ -165,6 +165,15 @@ def test_one_wrong_gain_is_found_with_its_joint(robot, samples, factor, code, ma
     assert codes(replace(samples, tau=tau), model) == [(code, "error", ("elbow",))]
 
 
+@pytest.mark.parametrize("factor", [2.4, 0.14, 5.7])
+def test_a_wrong_gain_is_stated_with_its_size(robot, samples, factor):
+    """Between those that are compared."""
+    tau = samples.tau.copy()
+    tau[2] *= factor
+    (finding,) = diagnose(replace(samples, tau=tau), robot.model).findings
+    assert f"elbow is about {factor:g} times" in finding.message
+
+
 @pytest.mark.parametrize("opposite", [(1, 2), (0, 3), (0, 1, 2)])
 def test_all_joints_of_opposite_sign_are_named(robot, samples, opposite):
     """Masses that are a fifth wrong, some too large and some too small, suffice."""
