@@ -8,7 +8,7 @@ does not appear under several names.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.findings import Definition, Finding, Section, Severity
 from robot_dyn_id.identification.diagnosis.directions import flag_one_way
-from robot_dyn_id.identification.diagnosis.gain_factors import GainFactor, estimate_gain_factors, refine_factor
+from robot_dyn_id.identification.diagnosis.gain_factors import GainFactor, estimate_gain_factors
 from robot_dyn_id.identification.diagnosis.health import AMPERES_RATIO, EFFORT_IN_AMPERES, EFFORT_SIGN
 from robot_dyn_id.identification.diagnosis.hypotheses import (
     LEAST_ZERO_ADVANTAGE,
@@ -698,13 +698,10 @@ def _explain(evidence: _Evidence) -> ExplainedRecording | None:
         corrected = replace(samples, tau=samples.tau * signs.signs[:, None])
         return ExplainedRecording(_report_signs(signs, factors, model), corrected, model)
     candidates = scales.alternatives(SAME_ADVANTAGE)
-    sizes = {
-        joint: refine_factor(evidence.grams, joint, factor) if factor > 0.0 else factor for joint, factor in candidates
-    }
-    joint, _ = candidates[0]
+    joint, factor = candidates[0]
     tau = samples.tau.copy()
-    tau[joint] /= sizes[joint]
-    return ExplainedRecording(_report_scale(candidates, sizes, factors, model), replace(samples, tau=tau), model)
+    tau[joint] /= factor
+    return ExplainedRecording(_report_scale(candidates, factors, model), replace(samples, tau=tau), model)
 
 
 def _is_unknown(scales: ScaleProfile, model: RobotModel) -> bool:
@@ -829,14 +826,11 @@ def _report_signs(signs: SignPattern, factors: WeightFactors, model: RobotModel)
     return EFFORT_SIGN.found(message, _names(model, named))
 
 
-def _report_scale(
-    candidates: Sequence[tuple[int, float]], sizes: Mapping[int, float], factors: WeightFactors, model: RobotModel
-) -> Finding:
+def _report_scale(candidates: Sequence[tuple[int, float]], factors: WeightFactors, model: RobotModel) -> Finding:
     """Finding about the joint whose gain is wrong; about several where the URDF's weight does not decide.
 
     Args:
-        candidates: joints that may be the cause, each with its best factor of those that were compared, the best first.
-        sizes: their factors, refined.
+        candidates: joints that may be the cause with their factors, the best first.
         factors: weight in the efforts.
         model: the robot.
     """
@@ -849,9 +843,10 @@ def _report_scale(
         if suspected[0][1] != -1.0:  # a wrong sign alone leaves the size as it is
             message += f", and about {-suspected[0][1]:g} times its size: the URDF may describe another robot"
         return EFFORT_SIGN.found(message, names)
-    listed = (f"{name} is about {sizes[joint]:.2g} times" for name, (joint, _) in zip(names, suspected, strict=True))
+    sizes = [f"{factor:.2g}" for _, factor in suspected]
+    listed = (f"{name} is about {size} times" for name, size in zip(names, sizes, strict=True))
     message = f"the effort of {', or that of '.join(listed)} the torque that the other joints determine"
-    factor = suspected[0][1]
+    factor = float(sizes[0])  # as it is printed: what reads "2 times" is not below a factor of two
     severity: Severity = "error" if not 1.0 / REFUSED_FACTOR < factor < REFUSED_FACTOR else "warning"
     return GAIN_INCONSISTENT.found(message, names, severity)
 

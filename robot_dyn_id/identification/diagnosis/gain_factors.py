@@ -95,9 +95,23 @@ def _estimate(
     return GainFactor(joint, float(np.exp(logarithm)), deviation, fit.advantage(present), sigmas)
 
 
-def refine_factor(grams: RigidGrams, joint: int, factor: float) -> float:
-    """Factor of a joint's effort near another one, which is positive, by Gauss-Newton."""
-    start = float(np.log(factor))
+def find_factor(grams: RigidGrams, joint: int) -> float:
+    """Factor of a joint's effort with the smallest residuals of all joints; 1 where its sign would change.
+
+    The fit is linear in the inverse of the factor: with the weights that the other joints have among themselves, and
+    that of an effort without a model for this one, it gives the start of Gauss-Newton.
+    """
+    others = [number for number in range(len(grams.scale)) if number != joint]
+    weights = np.zeros(len(grams.scale))
+    weights[others] = grams.of(others).fit().weights
+    own = 1.0 / max(float(grams.scale[joint]), 1e-150) ** 2
+    along = -own * grams.products[joint]
+    total = np.tensordot(weights, grams.grams, 1) + own * grams.grams[joint]
+    matrix = np.block([[total, along[:, None]], [along, own * grams.squares[joint]]])
+    inverse = float(solve_scaled(matrix, np.append(weights @ grams.products, 0.0))[-1])
+    if not inverse > 0.0:
+        return 1.0
+    start = -float(np.log(inverse))
     logarithm, _ = _descend(grams, joint, start, _scaled(grams, joint, start).fit())
     return float(np.exp(logarithm))
 
@@ -107,6 +121,9 @@ def _descend(grams: RigidGrams, joint: int, logarithm: float, fit: RigidFit) -> 
     for _ in range(STEPS):
         step = float(np.clip(_step(grams, fit, joint, logarithm), -LONGEST_STEP, LONGEST_STEP))
         trial = _scaled(grams, joint, logarithm + step).fit()
+        while trial.advantage(fit) < 0.0 and abs(step) > SETTLED_STEP:  # minima are narrow
+            step *= 0.5
+            trial = _scaled(grams, joint, logarithm + step).fit()
         if trial.advantage(fit) < 0.0:
             break
         logarithm, fit = logarithm + step, trial

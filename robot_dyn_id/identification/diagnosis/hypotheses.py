@@ -18,6 +18,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.chance import compute_jackknife_deviations, find_critical_ratio
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.identification.diagnosis.gain_factors import find_factor
 from robot_dyn_id.identification.diagnosis.samples import (
     BLOCKS,
     DRY_FRICTION_COLUMNS,
@@ -257,30 +258,42 @@ class ScaleProfile:
     """Residuals of all joints as a function of a factor of one joint's effort.
 
     Attributes:
-        losses: sum of the logarithms of the joints' residuals for each joint and factor of `GAINS`, shape (n, gains).
-        fitting: whether the factor explains the effort of the joint, shape (n, gains).
+        factors: factors of each joint: those of `GAINS`, and the best one, or 1 where that is near 1, shape (n, k).
+        losses: sum of the logarithms of the joints' residuals for each joint and factor, shape (n, k).
+        fitting: whether the factor explains the effort of the joint, shape (n, k).
     """
 
+    factors: Array
     losses: Array
     fitting: Mask
 
     @classmethod
     def from_grams(cls, grams: RigidGrams) -> ScaleProfile:
         """Compare factors of every joint, the others unchanged."""
-        losses = np.empty((len(grams.scale), len(GAINS)))
-        fitting = np.ones(losses.shape, dtype=bool)
+        joints = len(grams.scale)
+        factors = np.column_stack([np.tile(GAINS, (joints, 1)), np.ones(joints)])
+        losses, fitting = np.empty(factors.shape), np.ones(factors.shape, dtype=bool)
         effort = np.sqrt(grams.squares / grams.counts)
         strong = effort >= STRONG_RATIO * effort.max(initial=0.0)
-        for joint in range(len(losses)):
-            for place, gain in enumerate(GAINS):
-                factors = np.ones(len(losses))
-                factors[joint] = gain
-                fit = grams.scaled(factors).fit()
-                losses[joint, place] = np.log(fit.rms).sum()
-                left = fit.rms / np.maximum(effort, 1e-300)
-                explains = left[joint] < FITTED_RATIO and float(np.median(left[strong])) < FITTED_RATIO
-                fitting[joint, place] = gain == 1.0 or explains
-        return cls(losses, fitting)
+        below, above = (GAINS[GAINS.index(1.0) + side] for side in (-1, 1))  # smaller ones: `estimate_gain_factors`
+
+        def compare(joint: int, place: int) -> None:
+            scale = np.ones(joints)
+            scale[joint] = factors[joint, place]
+            fit = grams.scaled(scale).fit()
+            losses[joint, place] = np.log(fit.rms).sum()
+            left = fit.rms / np.maximum(effort, 1e-300)
+            explains = left[joint] < FITTED_RATIO and float(np.median(left[strong])) < FITTED_RATIO
+            fitting[joint, place] = factors[joint, place] == 1.0 or explains
+
+        for joint in range(joints):
+            for place in range(len(GAINS)):
+                compare(joint, place)
+            best = find_factor(grams, joint)
+            if not below < best < above:
+                factors[joint, -1] = best
+            compare(joint, len(GAINS))
+        return cls(factors, losses, fitting)
 
     def alternatives(self, margin: float) -> list[tuple[int, float]]:
         """Joints with their best factors whose residuals are about the smallest ones, the best first.
@@ -292,8 +305,8 @@ class ScaleProfile:
         """
         least = self._explaining.min(axis=1)
         near = [joint for joint in np.argsort(least, kind="stable").tolist() if least[joint] < least.min() + margin]
-        places = self._explaining.argmin(axis=1)
-        return [(joint, GAINS[int(places[joint])]) for joint in near if GAINS[int(places[joint])] != 1.0]
+        best = self.factors[np.arange(len(least)), self._explaining.argmin(axis=1)].tolist()
+        return [(joint, best[joint]) for joint in near if best[joint] != 1.0]
 
     @property
     def least(self) -> float:

@@ -353,6 +353,13 @@ class RigidGrams:
         scale = np.where(norm > SMALLEST_NORM_RATIO * norm.max(initial=0.0), norm, np.inf)
         return int(np.linalg.matrix_rank(total / np.outer(scale, scale), tol=RANK_TOLERANCE))
 
+    def of(self, joints: Sequence[int]) -> RigidGrams:
+        """Those of some joints, by number."""
+        kept = list(joints)
+        return RigidGrams(
+            self.grams[kept], self.products[kept], self.squares[kept], self.counts[kept], self.scale[kept]
+        )
+
     def scaled(self, gains: Array) -> RigidGrams:
         """The Gram matrices if each joint's effort were `gains` times the true one, shape (n,)."""
         return replace(self, grams=gains[:, None, None] ** 2 * self.grams, products=gains[:, None] * self.products)

@@ -165,9 +165,9 @@ def test_one_wrong_gain_is_found_with_its_joint(robot, samples, factor, code, ma
     assert codes(replace(samples, tau=tau), model) == [(code, "error", ("elbow",))]
 
 
-@pytest.mark.parametrize("factor", [2.2, 0.14, 2.8])
+@pytest.mark.parametrize("factor", [2.4, 0.14, 4.0, 7.0])
 def test_a_wrong_gain_is_stated_with_its_size(robot, samples, factor):
-    """Near those that are compared; one halfway between two of them may be missed."""
+    """Between those that are compared, too: residuals have a narrow minimum."""
     tau = samples.tau.copy()
     tau[2] *= factor
     (finding,) = diagnose(replace(samples, tau=tau), robot.model).findings
