@@ -8,8 +8,8 @@ does not appear under several names.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -283,12 +283,14 @@ class EffortDiagnosis:
             a scale or unit of all efforts that the masses of the URDF contradict, and nothing else could verify.
         weightless: whether the efforts contain no weight, as those of drivers that compensate gravity.
         sufficient: whether the motion suffices for a diagnosis.
+        factors: factors of single efforts that explain the recording, -1 for opposite signs, by joint.
     """
 
     findings: tuple[Finding, ...]
     doubts: tuple[Finding, ...] = ()
     weightless: bool = False
     sufficient: bool = True
+    factors: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -299,11 +301,13 @@ class ExplainedRecording:
         finding: the finding about it.
         samples: the samples as it corrects them.
         model: the robot as it corrects it.
+        factors: factors of single efforts that it corrects, by joint.
     """
 
     finding: Finding
     samples: MotionSamples
     model: RobotModel
+    factors: Mapping[str, float] = field(default_factory=dict)
 
 
 def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.inf) -> EffortDiagnosis:
@@ -345,7 +349,7 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
     found = (explained.finding,)
     if explained.finding.severity == "warning" and explained.finding.code == "gain_inconsistent":
         found = _report_gains(gains, model) or found
-    return EffortDiagnosis((*contradicted, *found), doubts)
+    return EffortDiagnosis((*contradicted, *found), doubts, factors=explained.factors)
 
 
 @dataclass(frozen=True)
@@ -695,13 +699,20 @@ def _explain(evidence: _Evidence) -> ExplainedRecording | None:
     if best == "time":
         return ExplainedRecording(_report_time(time), time.undo(samples), model)
     if best == "signs":
-        corrected = replace(samples, tau=samples.tau * signs.signs[:, None])
-        return ExplainedRecording(_report_signs(signs, factors, model), corrected, model)
+        opposite = dict.fromkeys(_names(model, signs.opposite), -1.0)
+        return _with_efforts_corrected(_report_signs(signs, factors, model), samples, model, opposite)
     candidates = scales.alternatives(SAME_ADVANTAGE)
     joint, factor = candidates[0]
-    tau = samples.tau.copy()
-    tau[joint] /= factor
-    return ExplainedRecording(_report_scale(candidates, factors, model), replace(samples, tau=tau), model)
+    own = {model.joint_names[joint]: factor}
+    return _with_efforts_corrected(_report_scale(candidates, factors, model), samples, model, own)
+
+
+def _with_efforts_corrected(
+    finding: Finding, samples: MotionSamples, model: RobotModel, factors: Mapping[str, float]
+) -> ExplainedRecording:
+    """Hypothesis that single efforts are too large by factors, by joint."""
+    scale = np.array([factors.get(name, 1.0) for name in model.joint_names])
+    return ExplainedRecording(finding, replace(samples, tau=samples.tau / scale[:, None]), model, factors)
 
 
 def _is_unknown(scales: ScaleProfile, model: RobotModel) -> bool:

@@ -35,6 +35,9 @@ SETTLED_STEP = 1e-3
 LEAST_ADVANTAGE = 0.15
 """Decrease of the sum of the logarithms of the joints' residuals from which on a factor is significant."""
 
+FACTOR_RANGE = 3.0
+"""A factor is known where this many times as much and a part of as many explain the efforts less; see `GainFactor`."""
+
 SMALLEST_CHANGE = 0.03
 """Least relative change that is reported: torque sensors and gains are seldom calibrated better."""
 
@@ -49,6 +52,8 @@ class GainFactor:
         deviation: standard deviation of its logarithm by a jackknife over blocks of time; infinite where nothing
             determines it: the other joints' efforts leave the parameters free that scale its own.
         advantage: decrease of the sum of the logarithms of all joints' residuals, in the units of the efforts.
+        sharpness: increase of that sum at a third and at three times the factor, the smaller of both. Where the other
+            joints know nothing of the effort of a joint, all large factors explain it alike.
         sigmas: standard deviations by which a logarithm that is significant differs from zero.
     """
 
@@ -56,6 +61,7 @@ class GainFactor:
     value: float
     deviation: float
     advantage: float
+    sharpness: float
     sigmas: float
 
     @property
@@ -63,7 +69,7 @@ class GainFactor:
         """Whether the data show that the factor is not 1."""
         size = abs(np.log(self.value))
         return (
-            self.advantage > LEAST_ADVANTAGE
+            min(self.advantage, self.sharpness) > LEAST_ADVANTAGE
             and size > max(self.sigmas * self.deviation, SMALLEST_CHANGE)
             and bool(np.isfinite(self.deviation))
         )
@@ -88,11 +94,13 @@ def _estimate(
     grams: RigidGrams, parts: Sequence[RigidGrams], present: RigidFit, joint: int, sigmas: float
 ) -> GainFactor:
     if not _is_determined(grams, present, joint):
-        return GainFactor(joint, 1.0, np.inf, 0.0, sigmas)
+        return GainFactor(joint, 1.0, np.inf, 0.0, 0.0, sigmas)
     logarithm, fit = _descend(grams, joint, 0.0, present)
     without = [_step(part, fit, joint, logarithm) for part in parts]
     deviation = float(compute_jackknife_deviations(without))
-    return GainFactor(joint, float(np.exp(logarithm)), deviation, fit.advantage(present), sigmas)
+    apart = (_scaled(grams, joint, logarithm + side * np.log(FACTOR_RANGE)).fit() for side in (-1.0, 1.0))
+    sharpness = min(fit.advantage(one) for one in apart)
+    return GainFactor(joint, float(np.exp(logarithm)), deviation, fit.advantage(present), sharpness, sigmas)
 
 
 def find_factor(grams: RigidGrams, joint: int) -> float:

@@ -340,6 +340,31 @@ def _are_better(currents: FilteredTrials, drives: Mapping[str, Drive], model: Ro
     return not known.any() or bool(1.0 - math.exp(2.0 * float(ratios.mean())) < LEAST_GAIN)
 
 
+def have_different_gains(
+    training: Sequence[Corrected], model: RobotModel, settings: Settings, factors: Mapping[str, float]
+) -> bool:
+    """Whether drives with different gains explain efforts better than wrong factors of single ones do.
+
+    The gains need not be better by more than chance: the factors are not the cause while gains may explain more.
+
+    Args:
+        training: recordings to identify from.
+        model: the robot.
+        settings: drives, choices about signals.
+        factors: factors of single efforts that explain the recordings, by joint.
+    """
+    drives = {name: settings.drives.get(name, Drive()) for name in model.joint_names}
+    for name, drive in drives.items():
+        if drive.gain is None:
+            factor = factors.get(name, 1.0)
+            drives[name] = Drive.from_unknown_gain(math.copysign(drive.sign, drive.sign * factor), 1.0 / abs(factor))
+    trained = read_as_trained(training, "current")
+    trials = FilteredTrials.from_recordings(trained, model.joint_names, drives, settings.signals)
+    live = [name for name, dead in zip(trials.joints, find_dead(trials.survey), strict=True) if not dead]
+    _, rows = _compare_gains(leave_out_dead(trials), model, live)
+    return any(row.gain > LEAST_GAIN for row in rows)
+
+
 def read_as_trained(recordings: Sequence[Corrected], effort_kind: str) -> list[Corrected]:
     """Recordings with the channel of their efforts that a model was identified from.
 

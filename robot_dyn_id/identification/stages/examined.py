@@ -99,7 +99,7 @@ class Examined:
         samples = MotionSamples.from_trials(trials)
         diagnosis = diagnose(samples, model, count_independent_positions(trials.survey))
         _refuse_short(diagnosis.findings, settings.ignore, trials)
-        currents = read.as_currents((*diagnosis.findings, *diagnosis.doubts))
+        currents = read.as_currents((*diagnosis.findings, *diagnosis.doubts), diagnosis.factors)
         if currents is not None:
             with suppress(UnsafeDataError):  # they contradict the robot as currents, too: one fault has one name
                 return cls.from_read(currents, progress)

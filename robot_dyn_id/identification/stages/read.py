@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +25,7 @@ from robot_dyn_id.identification.settings import CURRENT_KINDS, Settings
 from robot_dyn_id.identification.stages.correction import correct_positions
 from robot_dyn_id.identification.stages.effort_meaning import (
     RELATIVE_GAINS,
+    have_different_gains,
     interpret_efforts,
     read_as_trained,
     report_compensated,
@@ -119,12 +120,13 @@ class Read:
             tried=meaning.tried,
         )
 
-    def as_currents(self, found: Sequence[Finding]) -> Read | None:
+    def as_currents(self, found: Sequence[Finding], factors: Mapping[str, float]) -> Read | None:
         """Read efforts that contradict the robot as currents of unknown gains; None unless that pays.
 
         Args:
             found: findings about the efforts as torques. An error that is not overruled contradicts the robot, unless a
                 fault of positions or time stamps explains the efforts.
+            factors: factors of single efforts that explain them as torques, by joint; currents must explain more.
         """
         errors = {one.code for one in found if one.severity == "error"}
         explained = errors & OTHER_CAUSES
@@ -138,6 +140,8 @@ class Read:
         stated = replace(self.settings, effort_kind="current")
         meaning = interpret_efforts(self.training, self.held_out, self.model, stated, by_masses=False)
         if not any(row.chosen for row in meaning.tried):
+            return None
+        if factors and not have_different_gains(self.training, self.model, stated, factors):
             return None
         message = (
             "no torques of this robot explain the efforts, and currents of drives with different gains do: they are "
