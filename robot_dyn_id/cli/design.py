@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.cli import note, show, show_progress
+from robot_dyn_id.cli.next_steps import show_steps
 from robot_dyn_id.cli.outputs import add_force, claim
-from robot_dyn_id.cli.robots import add_robot, list_mesh_folders, read_robot
+from robot_dyn_id.cli.robots import add_robot, list_mesh_folders, list_robot_words, read_robot
 from robot_dyn_id.cli.sources import read_configuration_from, read_robot_from
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
@@ -38,6 +40,7 @@ from robot_dyn_id.files.shared import is_of_robot
 from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.report.advice import ABSENT_RECORDING, RunFiles
 from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.report.text import design_text
 
@@ -123,10 +126,11 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         find_placeholder_limits(model, limits.known, kinds),
         "give --limits FILE, or velocity_limit and effort_limit in the design file",
     )
+    wider = limits.list_wider(model)
     model = limits.narrowed(model)
     regressor = replace(regressor, model=model)
     plan = make_design_task(settings, model, regressor, prior, include_prior=bool(arguments.after))
-    for line in plan.notes:
+    for line in (*wider, *plan.notes):
         note(f"  ! {line}")
     if plan.clearance is not None and plan.clearance.stand_ins:
         note("  stand-ins replace missing shapes: give the package of meshes that were not found with --package DIR")
@@ -147,6 +151,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         _print(found, targeted, path, folder)
         if plan.collision_note:
             show(plan.collision_note)
+        _show_next_steps(arguments, folder, path, settings.purpose)
     return 0 if checked else 1, {
         "feasible": found.feasible and checked,
         "velocity_scale": settings.velocity_scale,
@@ -167,10 +172,27 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         "evaluations": found.evaluations,
         "interrupted": found.interrupted,
         "parameters": targeted,
-        "warnings": [*([plan.collision_note] if plan.collision_note else []), *plan.notes],
+        "warnings": [*([plan.collision_note] if plan.collision_note else []), *wider, *plan.notes],
         "trajectory_file": str(path),
         "preview_file": str(folder / "preview.html"),
     }
+
+
+def _show_next_steps(arguments: argparse.Namespace, folder: Path, trajectory: Path, purpose: str) -> None:
+    """Print how the motion is looked at, run, and used."""
+    robot = list_robot_words(arguments)
+    verb, launch = ("actuators", "actuators") if purpose == "actuators" else ("identify", "excite")
+    given = [f"urdf:={robot[0]}"] if Path(robot[0]).suffix == ".urdf" else []  # else that of `robot_description`
+    run = shlex.join([f"{launch}.launch.py", "params_file:=my_arm.yaml", *given, f"trajectory:={trajectory}"])
+    use = RunFiles(folder, robot, ()).format(verb, ABSENT_RECORDING, "--robot", *robot, "--out", str(folder / "run"))
+    checks = "all checks without a motion, with your my_arm.yaml (docs/tutorial.md); then the same without `dry_run`"
+    show_steps(
+        {
+            "motion with its margins to all limits": f"open {folder / 'preview.html'} in a browser",
+            checks: f"ros2 launch robot_dyn_id {run} dry_run:=true",
+            "model from the recording of the motion": use,
+        }
+    )
 
 
 def _finite(value: float) -> float | None:

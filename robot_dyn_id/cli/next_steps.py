@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that use the results of an identification, at its end: each runs as it is printed."""
+"""Commands that use the results of a command, at its end: each runs as it is printed."""
 
 from __future__ import annotations
 
@@ -27,4 +27,13 @@ def show_next_steps(
     for step in advise(model, summary):
         if not step.needs:
             (steps[step.text],) = files.list_commands(step)
+    show_steps(steps)
+
+
+def show_steps(steps: Mapping[str, str]) -> None:
+    """Print what can be done next.
+
+    Args:
+        steps: commands by what they give.
+    """
     show("\n".join(["", "next:", *(f"  {what}:\n    {text}" for what, text in steps.items())]))

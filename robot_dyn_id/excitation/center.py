@@ -95,7 +95,7 @@ def choose_center(
 ) -> Center:
     """Choose the center of a motion: the middle of the position limits if it is free, or the freest configuration.
 
-    A configuration is free if nothing touches and no joint is overloaded by the weight. A center needs free
+    A configuration is free if all distances are kept and no joint is overloaded by the weight. A center needs free
     configurations all around it. The same arguments yield the same center.
 
     Args:
@@ -117,7 +117,7 @@ def choose_center(
         if not q.size:
             return np.zeros(0, dtype=bool)
         loaded = np.zeros(q.shape[1], dtype=bool) if load is None else load.exceeded(q).any(axis=0)
-        return np.asarray((clearance.smallest(q, 0.0)[0] > 0.0) & ~loaded)
+        return np.asarray((clearance.smallest(q)[0] > clearance.margin) & ~loaded)
 
     def shares(centers: Array) -> Array:
         """Share of free wide neighbors of each center, 0 for those with near neighbors that are not free."""
@@ -158,12 +158,13 @@ def choose_center(
 
 
 def _obstruction(q: Array, limits: MotionLimits, clearance: Clearance | None, load: Load | None) -> str:
-    """Pairs that touch in most of some configurations, shape (n, N), and the joints that are overloaded in some."""
+    """Pairs that are close in most of some configurations, shape (n, N), and the joints that are overloaded in some."""
     parts = []
     if clearance is not None:
-        distances, pairs = clearance.smallest(q, 0.0)
-        touching = Counter(clearance.pairs[pair] for pair in pairs[distances <= 0.0].tolist())
-        parts = [f"{name} touch in {count}" for name, count in touching.most_common(NAMED_PAIRS)]
+        distances, pairs = clearance.smallest(q)
+        close = Counter(clearance.pairs[pair] for pair in pairs[distances <= clearance.margin].tolist())
+        near = f"are closer than {clearance.margin:g} m" if clearance.margin > 0.0 else "touch"
+        parts = [f"{name} {near} in {count}" for name, count in close.most_common(NAMED_PAIRS)]
     if load is not None:
         exceeded, needed = load.exceeded(q), np.abs(load.efforts(q)).max(axis=1)
         parts += [

@@ -62,6 +62,22 @@ class JointLimitsFile:
         )
         return replace(model, limits=limits)
 
+    def list_wider(self, model: RobotModel) -> list[str]:
+        """Limits that are wider than those of the URDF, which count, one line for each."""
+        kept = self.narrowed(model).limits
+        values = {
+            "min_position": kept.lower,
+            "max_position": kept.upper,
+            "max_velocity": kept.velocity,
+            "max_effort": kept.effort,
+        }
+        return [
+            f"{key} of {name}: {given:g} is wider than the {limit:g} of the URDF, which counts"
+            for key, limits in values.items()
+            for name, limit in zip(model.joint_names, limits.tolist(), strict=True)
+            if (given := self.of(key).get(name, limit)) != limit
+        ]
+
     def extended(self, **more: Mapping[str, float]) -> JointLimitsFile:
         """The same with further limits by kind; of two limits of a joint the smaller one counts."""
         values = {kind: dict(limits) for kind, limits in self.values.items()}

@@ -82,6 +82,10 @@ def test_without_json_a_table_is_printed(capsys, tmp_path):
     assert (
         code == 0 and "acceleration of joint2" in out and "random motions: best" in out and "unit-norm columns" in out
     )
+    look, check, use = out.partition("\nnext:\n")[2].splitlines()[1::2]
+    assert look.strip() == f"open {tmp_path / 'out' / 'preview.html'} in a browser"
+    assert f"excite.launch.py params_file:=my_arm.yaml urdf:={URDFS / 'planar3r.urdf'} trajectory:=" in check
+    assert check.endswith("dry_run:=true") and f"identify RECORDING --robot {URDFS / 'planar3r.urdf'} --out" in use
 
 
 @pytest.mark.slow

@@ -106,6 +106,7 @@ class Clearance:
         obstacles: obstacles, including the ground.
         notes: one line for every pair that is not checked, or not as specified by the URDF.
         within: distance at which distances saturate [m].
+        margin: minimum distance of the scene, which motions are designed for [m].
     """
 
     model: RobotModel
@@ -117,6 +118,7 @@ class Clearance:
     obstacles: tuple[Obstacle, ...]
     notes: tuple[str, ...]
     within: float
+    margin: float
 
     def __init__(
         self,
@@ -152,12 +154,14 @@ class Clearance:
         Raises:
             ModelError: an invalid origin or size in the URDF.
             InputError: the SRDF cannot be read.
-            UsageError: an unknown name in the allowed pairs, a duplicate name, or an obstacle that contains a link in
-                every configuration.
+            UsageError: a minimum distance that is out of range, an unknown name in the allowed pairs, a duplicate name,
+                or an obstacle that contains a link in every configuration.
         """
         if not within > 0.0:
             raise UsageError(f"within {within:g} must be positive [m]")
         scene = scene or Scene()
+        if not 0.0 <= scene.margin < within:
+            raise UsageError(f"clearance {scene.margin:g} m must be at least 0 and less than {within:g} m")
         obstacles = scene.obstacles
         found = read_collision_geometry(model, folders)
         geometry = add_stand_ins(model, found) if stand_ins else remove_stand_ins(model, found)
@@ -213,6 +217,7 @@ class Clearance:
             *(() if chosen else ("no pair of links or obstacles can be checked for collisions",)),
         )
         self._solids = solids.paired(chosen, [offsets.get(pair, 0.0) for pair in chosen])
+        self.margin = scene.margin
         self._kept = np.array([scene.margin if pair in offsets else 0.0 for pair in chosen])
 
     @property
@@ -255,6 +260,10 @@ class Clearance:
             nearest[block] = np.minimum(values[pair, np.arange(len(pair))], self.within)
             pairs[block] = np.where(nearest[block] < self.within, pair, -1)
         return nearest, pairs
+
+    def least(self, pair: int) -> float:
+        """Distance that the shapes of a pair have to keep [m]; 0 where only contact can be avoided."""
+        return self.margin - float(self._kept[pair]) if pair >= 0 else self.margin
 
     def pull_back(self, q: Array, weights: Array) -> Array:
         """Gradient of sum(weights * distances) with respect to `q`, shape (n, N); weights have shape (pairs, N)."""

@@ -201,10 +201,10 @@ def make_design_task(
 
 def _usage(settings: DesignSettings, torques: TorqueModel, effort: Array) -> str:
     """Shares of the limits that a motion may use, in words."""
-    speeds = f"limits: at most {settings.velocity_scale:.0%} of the rated speeds"
+    speeds = f"limits: at most {settings.velocity_scale:.0%} (velocity_scale) of the rated or given speeds"
     if not np.isfinite(effort).any():
         return f"{speeds}; efforts are not limited"
-    return f"{speeds} and {settings.effort_scale:.0%} of the rated efforts, with {torques.friction}"
+    return f"{speeds} and {settings.effort_scale:.0%} (effort_scale) of such efforts, with {torques.friction}"
 
 
 def _load(model: RobotModel, torques: TorqueModel, effort: Array) -> Load | None:
@@ -236,6 +236,13 @@ def _posture(
             raise MotionError(
                 f"posture: {clearance.pairs[pair[0]]} overlap by {-nearest[0]:.3g} m in this configuration, so that no "
                 "motion around it is free; choose another one, or leave the key out"
+            )
+        nearest, pair = clearance.smallest(position[:, None])
+        if nearest[0] < clearance.margin:
+            spare = clearance.least(int(pair[0])) - clearance.margin
+            raise MotionError(
+                f"posture: {clearance.pairs[pair[0]]} are {nearest[0] + spare:.3g} m apart in this configuration, less "
+                f"than the clearance of {clearance.margin:g} m; choose another one, or a smaller clearance"
             )
         return given, ""
     moving = np.isin(np.arange(len(limits.joint_names)), find_moving_joints(limits, demand))
@@ -404,7 +411,7 @@ def _requirements(
     """Requirements except effort limits."""
     yield JointLimits(limits)
     if clearance is not None and clearance.pairs:
-        yield MinimumDistance(clearance, settings.clearance, family)
+        yield MinimumDistance(clearance, family)
     if settings.workspace:
         box = settings.workspace
         yield WorkspaceLimits(Workspace(model, box["link"], np.array(box["lower"]), np.array(box["upper"])))

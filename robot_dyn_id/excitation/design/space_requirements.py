@@ -26,29 +26,25 @@ PASSAGE_CONFIGURATIONS = 9
 class MinimumDistance(Requirement):
     """Minimum distance between links, and between links and obstacles."""
 
-    def __init__(self, clearance: Clearance, margin: float, family: Parametrization) -> None:
+    def __init__(self, clearance: Clearance, family: Parametrization) -> None:
         """Set the minimum distance.
 
         Args:
-            clearance: distances of the robot and its surroundings.
-            margin: minimum distance during the search [m]; the result only has to be free of contact.
+            clearance: distances of the robot and its surroundings, and the least one.
             family: family of the motions: distances are computed in its passages alone.
 
         Raises:
-            UsageError: the margin is out of range, or there is no pair to be checked.
+            UsageError: there is no pair to be checked.
         """
-        if not 0.0 <= margin < clearance.within:
-            raise UsageError(f"clearance {margin:g} m must be at least 0 and less than {clearance.within:g} m")
         if not clearance.pairs:
             raise UsageError("no pair of links or obstacles can be checked for collisions: set clearance to 0")
         self._clearance = clearance
-        self._margin = margin
         self._passages, self._duration = family.passages, family.duration
 
     def excess(self, motion: Sample) -> Array:
         """See `Requirement`; relative to the range in which distances are exact."""
-        near = self._margin - self._clearance.distances(np.ascontiguousarray(motion[0][:, self._selection(motion)]))
-        return np.asarray(near.reshape(1, -1) / self._clearance.within)
+        distances = self._clearance.distances(np.ascontiguousarray(motion[0][:, self._selection(motion)]))
+        return np.asarray((self._clearance.margin - distances).reshape(1, -1) / self._clearance.within)
 
     def gradients(self, motion: Sample, weights: Array) -> Iterator[Sample]:
         """See `Requirement`."""
@@ -65,11 +61,12 @@ class MinimumDistance(Requirement):
             passed = [(stretch * begin - edge <= t) & (t <= stretch * end + edge) for begin, end in self._passages]
             selection = np.any(passed, axis=0)
             t, motion = t[selection], (np.ascontiguousarray(motion[0][:, selection]), *motion[1:])
-        distance, pair = self._clearance.smallest(motion[0], 0.0)
+        distance, pair = self._clearance.smallest(motion[0], self._clearance.margin)
         worst = int(np.argmin(distance))
         name = self._clearance.pairs[pair[worst]] if pair[worst] >= 0 else "all pairs"
-        nearest = float(distance[worst])
-        return (Margin(f"distance of {name}", nearest, 0.0, nearest, "m", float(t[worst])),)
+        spare = float(distance[worst]) - self._clearance.margin
+        limit = self._clearance.least(int(pair[worst]))
+        return (Margin(f"distance of {name}", limit + spare, limit, spare, "m", float(t[worst])),)
 
     def _selection(self, motion: Sample) -> slice | Integers:
         """Samples of a cycle at which distances are compared during a search."""

@@ -186,12 +186,12 @@ def test_a_band_is_kept_quiet():
 
 
 @pytest.mark.slow
-def test_nothing_is_touched_and_the_workspace_is_kept():
+def test_the_clearance_and_the_workspace_are_kept():
     room = {"link": "link7", "lower": [-0.9, -0.9, 0.25], "upper": [0.9, 0.9, 1.5]}
     one = plan(clearance=0.02, obstacles=(TABLE,), workspace=room, harmonics=3, period=5.0)
     result = design(one.problem, OPTIMIZERS["gradient"], 1, SearchEffort(**LEAST))
     t = np.arange(0.0, result.excitation.duration, 1e-3)
-    one.clearance.check(t, result.excitation.evaluate(t)[0])
+    one.clearance.check(t, result.excitation.evaluate(t)[0], margin=0.02)
     names = [margin.name for margin in result.margins]
     assert any(name.startswith("distance of ") for name in names)
     assert "-z side of the workspace of link7" in names

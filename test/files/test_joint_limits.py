@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits beside those of the URDF: the narrower ones count, and wider ones are named."""
+
+from robot_dyn_id.files.joint_limits import JointLimitsFile
+from robot_dyn_id.files.shared import find_shared_file
+from robot_dyn_id.model.robot import RobotModel
+
+
+def test_limits_that_are_wider_than_those_of_the_urdf_are_named():
+    model = RobotModel.from_file(find_shared_file("urdf/arm7.urdf"))
+    first, second = model.joint_names[:2]
+    lower, velocity = (float(values[0]) for values in (model.limits.lower, model.limits.velocity))
+    narrow = 0.5 * float(model.limits.velocity[1])
+    limits = JointLimitsFile(
+        {"min_position": {first: lower - 1.0}, "max_velocity": {first: 2.0 * velocity, second: narrow}}
+    )
+    kept = limits.narrowed(model).limits
+    assert (kept.lower[0], *kept.velocity[:2]) == (lower, velocity, narrow)
+    assert limits.list_wider(model) == [
+        f"min_position of {first}: {lower - 1.0:g} is wider than the {lower:g} of the URDF, which counts",
+        f"max_velocity of {first}: {2.0 * velocity:g} is wider than the {velocity:g} of the URDF, which counts",
+    ]
