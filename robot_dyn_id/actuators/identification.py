@@ -25,6 +25,7 @@ from robot_dyn_id.actuators.layout import ParameterLayout
 from robot_dyn_id.actuators.links import Links, find_scale, fit_links
 from robot_dyn_id.actuators.model import ABSENT, ActuatorModel
 from robot_dyn_id.actuators.motion import SHORT_WINDOW_S, CommandedMotion
+from robot_dyn_id.actuators.order import find_reference_order
 from robot_dyn_id.actuators.rollout import Limb, split_into_limbs
 from robot_dyn_id.actuators.spread import (
     PARTS,
@@ -145,6 +146,7 @@ class ActuatorEstimate:
         shared: tests of shared values.
         friction: tests of friction that joints may have.
         recordings: number of recordings.
+        order: number of the reference that each joint follows, see `find_reference_order`.
     """
 
     links: Links
@@ -159,6 +161,7 @@ class ActuatorEstimate:
     shared: tuple[Shared, ...]
     friction: tuple[Added, ...]
     recordings: int
+    order: tuple[int, ...]
 
 
 def identify(
@@ -425,6 +428,7 @@ def _conclude(
         shared,
         friction,
         len({stretch.recording for stretch in stretches}),
+        find_reference_order(motions),
     )
 
 

@@ -62,6 +62,15 @@ ACTUATOR_JOINT_ERROR = Definition(
     lowers={USE: LIMITED},
 )
 
+ACTUATOR_REFERENCES_EXCHANGED = Definition(
+    "actuator_references_exchanged",
+    Section.ACTUATORS,
+    "error",
+    "Measured positions follow the references of other joints: with these exchanged more than half of the squared "
+    "tracking error is gone.",
+    "correct the order or the names of the commanded positions",
+)
+
 ACTUATOR_EFFORT_UNEXPLAINED = Definition(
     "actuator_effort_unexplained",
     Section.ACTUATORS,
@@ -249,6 +258,7 @@ def judge(
         limits: position limits of the robot description, which ends are compared with.
     """
     return (
+        *_judge_order(estimate),
         *_judge_simulation(estimate, held_out),
         *_judge_offsets(estimate),
         *_judge_scale(estimate),
@@ -260,6 +270,14 @@ def judge(
         *_report_friction(estimate),
         *_report_sharing(estimate),
     )
+
+
+def _judge_order(estimate: ActuatorEstimate) -> Iterator[Finding]:
+    names = estimate.actuators.joint_names
+    others = {names[j]: names[k] for j, k in enumerate(estimate.order) if j != k}
+    if others:
+        listed = ", ".join(f"{joint} that of {other}" for joint, other in others.items())
+        yield ACTUATOR_REFERENCES_EXCHANGED.found(f"joints follow references of others: {listed}", list(others))
 
 
 def _judge_simulation(estimate: ActuatorEstimate, held_out: RolloutErrors | None) -> Iterator[Finding]:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Findings about identified actuators, each from data that give it."""
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +14,12 @@ from robot_dyn_id.actuators.identification import KnownDrives, identify
 from robot_dyn_id.actuators.judgment import judge
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
+from robot_dyn_id.actuators.order import find_reference_order
 from robot_dyn_id.actuators.rollout import simulate_commands
 from robot_dyn_id.actuators.validation import validate
 from robot_dyn_id.model.robot import RobotModel
+
+DATA = os.environ.get("ROBOT_DYN_ID_DATA")
 
 KNOWN = KnownDrives(TRUTH.kp, TRUTH.kd, np.full(3, np.inf))
 
@@ -131,3 +136,27 @@ def test_types_whose_values_differ_are_named(estimate):
     typed = identify(MODEL, [record(duration=5.0, rate=50.0)], KNOWN, [("shoulder", "wrist")])
     differ = [finding for finding in judge(typed, KNOWN, None) if finding.code == "actuator_types_differ"]
     assert any(finding.message.startswith("armature of shoulder, wrist") for finding in differ)
+
+
+@pytest.mark.skipif(DATA is None, reason="ROBOT_DYN_ID_DATA, the folder of measured data, is not set")
+def test_references_of_exchanged_legs_are_named_and_those_of_a_measured_robot_are_its_own():
+    """Two legs of this robot have the same references of thigh and calf: only the hips differ."""
+    folder, legs = Path(str(DATA)) / "unitree_go2", np.arange(12).reshape(4, 3)
+    own, exchanged = tuple(range(12)), [3, 4, 5, 0, 1, 2, 9, 10, 11, 6, 7, 8]
+    for run in range(8):
+        with np.load(folder / f"run_{run}.npz") as stored:
+            motion = CommandedMotion("legs", tuple(map(str, own)), *(stored[key] for key in ("t", "q", "reference")))
+        assert find_reference_order([motion]) == own
+        found = find_reference_order([replace(motion, reference=motion.reference[:, exchanged])])
+        assert found == tuple(exchanged[j] if j in legs[:, 0] else j for j in own)
+
+
+def test_drives_that_follow_badly_follow_their_own_references():
+    """Distances of the arm from its references are as large as the motion."""
+    for seed in range(6):
+        assert find_reference_order([record(seed=seed, duration=5.0, rate=50.0)]) == (0, 1, 2)
+
+
+def test_references_of_other_joints_are_named(estimate):
+    found = codes(replace(estimate, order=(0, 2, 1)))["actuator_references_exchanged"]
+    assert found.severity == "error" and found.joints == MODEL.joint_names[1:]

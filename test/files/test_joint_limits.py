@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits beside those of the URDF: the narrower ones count, and wider ones are named."""
+"""Limits that are given in addition to those of the URDF: the narrower ones count, and wider ones are named."""
 
 from robot_dyn_id.files.joint_limits import JointLimitsFile
 from robot_dyn_id.files.shared import find_shared_file

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from robot_dyn_id.chance import find_critical_ratio
 
 LEAST_GAIN = 0.05
 """Least share of the squared error that a hypothesis removes; a smaller one hardly matters, whatever its certainty."""
+
+MAIN_CAUSE_GAIN = 0.5
+"""Share of the squared error that a hypothesis removes which must be the main cause of it: otherwise something that no
+alternative has leaves most of the error, and may look like the hypothesis."""
 
 SMALLEST_SHARE = 1e-9
 """Squared error of a block, as a share of the mean, below which it counts as this share: rounding has no gains."""
@@ -59,6 +63,10 @@ class Tried:
     def pays(self) -> bool:
         """Whether the gain is as large as is required."""
         return self.gain > self.required
+
+    def as_main_cause(self) -> Tried:
+        """The same for a hypothesis that must be the main cause of the error; see `MAIN_CAUSE_GAIN`."""
+        return replace(self, required=max(self.required, MAIN_CAUSE_GAIN))
 
 
 def weigh(step: str, name: str, before: Array, after: Array, alternatives: int = 1, loss: float = math.nan) -> Tried:

@@ -67,11 +67,6 @@ REALIGNMENTS = 3
 """Number of times that a delay is estimated and compensated; each removes what the linearization left."""
 
 
-MAIN_CAUSE_GAIN = 0.5
-"""Gain from which on the effort of a single joint is moved: its delay causes more than half of the squared error of the
-joint. Otherwise something else leaves most of it, such as friction that no family has, and may look like a delay."""
-
-
 def correct_positions(recordings: Sequence[Corrected]) -> tuple[list[Corrected], tuple[Finding, ...]]:
     """Continue angles that are wrapped to one turn, and leave out spikes of encoders.
 
@@ -244,7 +239,7 @@ def _compare_joints(own: Sequence[float], trials: FilteredTrials, model: RobotMo
     """Comparison of trials without and with delays of single joints, by joint; none if they are too short.
 
     Each is judged by the errors of its own joint: those of the others say nothing about its drive. It must be the main
-    cause of them; see `MAIN_CAUSE_GAIN`.
+    cause of them: friction that no family has looks like a delay.
     """
     late = np.array(own) != 0.0
     if not late.any():
@@ -254,8 +249,7 @@ def _compare_joints(own: Sequence[float], trials: FilteredTrials, model: RobotMo
         payoff = Payoff.from_trials(trials, _shifted(trials, own), model)
     except InputError:
         return {}
-    rows = payoff.weigh_joints("delay", names, late)
-    rows = [replace(row, required=max(row.required, MAIN_CAUSE_GAIN)) for row in rows]
+    rows = [row.as_main_cause() for row in payoff.weigh_joints("delay", names, late)]
     rows = [replace(row, chosen=row.pays) for row in rows]
     return dict(zip([trials.joints[j] for j in np.flatnonzero(late).tolist()], rows, strict=True))
 
