@@ -115,16 +115,11 @@ def _check_bags(arguments: argparse.Namespace, configuration: Configuration) -> 
         return
     for names, kind, applies in (
         (("topic", "reference_topic", "channel_topics", "definitions"), "bags", is_bag),
-        (("recorded_joints",), "bags and tables without joint names", _may_lack_names),
         (("position_unit",), "data sets of LeRobot", is_episode),
     ):
         entries = [name for name in names if getattr(configuration, name)]
         if entries and not any(applies(path) for path in paths):
             raise UsageError(f"{', '.join(entries)}: only for {kind}, and no recording is one; leave this out")
-
-
-def _may_lack_names(path: Path) -> bool:
-    return is_bag(path) or path.suffix != ".npz"
 
 
 def report_unused(configuration: Configuration, keys: Sequence[str], task: str) -> tuple[Finding, ...]:

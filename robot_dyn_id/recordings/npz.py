@@ -85,7 +85,9 @@ class KeyedRecording(ArrayRecording):
         return (*unused, *report_dropped(self.source, self.dropped(joints), "sample"))
 
 
-def open_recording(path: Path, side: str = "", need_time: bool = True, order: Sequence[str] = ()) -> KeyedRecording:
+def open_recording(
+    path: Path, side: str = "", need_time: bool = True, order: Sequence[str] = (), names: Sequence[str] = ()
+) -> KeyedRecording:
     """Read a `.npz`.
 
     Args:
@@ -93,12 +95,13 @@ def open_recording(path: Path, side: str = "", need_time: bool = True, order: Se
         side: what the keys of the channels begin with: nothing, or `MOTOR` for those of the motors of flexible joints.
         need_time: whether `t` must be there; where it need not be and is not, the stamps count the samples.
         order: joints of the motors' columns, where neither `motor_joint_names` nor `joint_names` fits.
+        names: joints of the columns; empty: `joint_names`, which must be there.
 
     Raises:
         InputError: not an archive, a missing key, an array of wrong type or shape.
     """
     with reading(path):
-        arrays, ignored = _load(path, side, need_time)
+        arrays, ignored = _load(path, side, need_time, names)
         recording = make_recording_of(path, arrays, ignored, side, order)
         with open_archive(path) as archive:
             return replace(recording, gains={} if side else read_gains_of(archive, recording.joint_names))
@@ -256,15 +259,19 @@ def _check_sizes(archive: NpzFile, limit: float) -> None:
         )
 
 
-def _load(path: Path, side: str, need_time: bool) -> tuple[dict[str, NDArray[np.generic]], tuple[str, ...]]:
-    """Arrays of the known keys that are there, and the other keys."""
-    required = ("t",) * need_time + (f"{side}q", "joint_names")
+def _load(
+    path: Path, side: str, need_time: bool, names: Sequence[str]
+) -> tuple[dict[str, NDArray[np.generic]], tuple[str, ...]]:
+    """Arrays of the known keys that are there, with names of the joints, and the other keys."""
+    required = ("t",) * need_time + (f"{side}q",) + ("joint_names",) * (not names)
     with open_archive(path, LARGEST) as archive:
         _require(archive, required)
-        known = dict.fromkeys((*required, "t", *(f"{side}{key}" for key in CHANNELS)))
+        known = dict.fromkeys((*required, "t", "joint_names", *(f"{side}{key}" for key in CHANNELS)))
         if side:
             known["motor_joint_names"] = None
         arrays = {key: _array(archive, key) for key in known if key in archive.files}
+        if names:
+            arrays["joint_names"] = np.array(names)
         return arrays, _ignored(archive, (*known, *CHANNELS))
 
 
@@ -359,7 +366,7 @@ def read_layout_of(archive: NpzFile) -> ArchiveLayout:
     Raises:
         Unreadable: a missing key, or an array that is damaged, of another type or of other dimensions.
     """
-    _require(archive, ("t", "q", "joint_names"))
+    _require(archive, ("t", "q"))
     channels = {}
     for key in ("t", *CHANNELS):
         if key not in archive.files:
@@ -376,12 +383,12 @@ def read_layout_of(archive: NpzFile) -> ArchiveLayout:
 
 
 def read_joint_names_of(archive: NpzFile) -> tuple[str, ...]:
-    """Names of the joints of an archive.
+    """Names of the joints of an archive; empty: it has none.
 
     Raises:
         Unreadable: they are not texts, or not unique.
     """
-    return _names("joint_names", _array(archive, "joint_names"))
+    return _names("joint_names", _array(archive, "joint_names")) if "joint_names" in archive.files else ()
 
 
 def read_rows(member: Any, key: str, stored: StoredArray, rows: int) -> Array:

@@ -38,7 +38,7 @@ def open_recording(path: Path, meaning: ColumnMeaning = STATED_BY_FILE) -> FileR
 
     Args:
         path: path of the file.
-        meaning: not needed, the format states everything.
+        meaning: names of the joints, where the file has no `joint_names`.
 
     Raises:
         InputError: not an archive, a missing key, an array of wrong type or shape.
@@ -46,10 +46,11 @@ def open_recording(path: Path, meaning: ColumnMeaning = STATED_BY_FILE) -> FileR
     with reading(path), npz.open_archive(path) as archive:
         layout = npz.read_layout_of(archive)
         rows = {key: one.rows for key, one in layout.channels.items()}
+        own = npz.read_joint_names_of(archive)
+        names = meaning.joints(len(own) or layout.channels["q"].shape[1], own)
         streamed = archive.zip is not None and sum(one.nbytes for one in layout.channels.values()) > HELD
         if not streamed or any(one.fortran for one in layout.channels.values()):
-            return npz.open_recording(path)
-        names = npz.read_joint_names_of(archive)
+            return npz.open_recording(path, names=names)
         gains = npz.read_gains_of(archive, names)
         for key, one in layout.channels.items():
             expected = (rows["t"],) if key == "t" else (rows["t"], len(names))

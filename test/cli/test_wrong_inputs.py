@@ -53,7 +53,6 @@ def replaced(**words):
 
 
 CONFIGURATIONS = {  # configuration, words of the line
-    "names for an npz": ("recorded_joints: [a, b, c]", ("recorded_joints", "without joint names")),
     "unit for an npz": ("position_unit: deg", ("position_unit", "LeRobot")),
     "a key twice": (
         "cutoff: 3\nthresholds:\n  bad_nrmse: 0.2\n  bad_nrmse: 0.3\n",

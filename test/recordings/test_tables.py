@@ -11,7 +11,7 @@ import pytest
 from support.recording_files import JOINTS, samples
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.recordings import open_recording, streamed_npz, write_npz
+from robot_dyn_id.recordings import ColumnMeaning, open_recording, streamed_npz, write_npz
 
 RNG = np.random.default_rng(0)
 T = 3.0 + np.arange(40) * 0.01 + RNG.uniform(0, 0.002, 40)
@@ -85,11 +85,26 @@ def test_npz_gaps(tmp_path):
 
 
 @pytest.mark.usefixtures("any_size")
+def test_npz_without_names_needs_stated_ones(tmp_path):
+    path, stated = npz(tmp_path, joint_names=None), ColumnMeaning(JOINTS)
+    recording = open_recording(path, columns=stated)
+    assert recording.joint_names == JOINTS
+    np.testing.assert_array_equal(samples(recording, ("wrist", "elbow")).q, Q[:, [2, 1]])
+    with pytest.raises(InputError, match="3 joints, and 2 names"):
+        open_recording(path, columns=ColumnMeaning(JOINTS[:2]))
+    path = npz(tmp_path)
+    np.testing.assert_array_equal(samples(open_recording(path, columns=stated)).q, Q)
+    with pytest.raises(InputError, match=r"its own joint names are .*, and `recorded_joints` states c, b, a"):
+        open_recording(path, columns=ColumnMeaning(("c", "b", "a")))
+
+
+@pytest.mark.usefixtures("any_size")
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
         ({"t": None}, "no key t; it holds q, dq, tau, current, temperature, reference, joint_names"),
-        ({"q": None, "joint_names": None}, "no key q, joint_names; it holds t, dq"),
+        ({"q": None, "joint_names": None}, "no key q; it holds t, dq"),
+        ({"joint_names": None}, "3 joints without names; state them in the order of the columns: `recorded_joints:"),
         ({"tau": None, "current": None, "efforts": TAU}, r"key efforts is not known; rename it to tau \[N m or N\]"),
         ({"t": T[:-1]}, r"q has shape \(40, 3\), expected \(39, 3\)"),
         ({"t": T[:, None]}, r"t has shape \(40, 1\), expected 1 dimension"),
