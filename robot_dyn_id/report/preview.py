@@ -124,17 +124,14 @@ def _distances(motion: PlannedMotion, clearance: Clearance | None, margin: float
     """Pairs that come closer than a minimum distance [m], or else the smallest distance of all pairs, in words."""
     if clearance is None or not clearance.pairs:
         return [], ""
-    nearest, pairs = clearance.smallest(motion.q, margin)
-    worst = int(np.argmin(nearest))
-    if nearest[worst] < margin:
-        return [str(found) for found in clearance.encounters(motion.t, motion.q, margin)], ""
-    count = len(clearance.pairs)
-    if pairs[worst] < 0:
+    encounters = clearance.encounters(motion.t, motion.q, margin)
+    if encounters:
+        return [str(found) for found in encounters], ""
+    count, found = len(clearance.pairs), clearance.find_nearest(motion.q)
+    if not found.pair:
         return [], f"all {count} checked pairs stay {clearance.within:.3g} m or more apart"
-    return [], (
-        f"the closest of {count} checked pairs is {clearance.pairs[pairs[worst]]}, {nearest[worst]:.2g} m apart at "
-        f"{motion.t[worst]:.2f} s"
-    )
+    closest = f"{found.pair}, {found.distance:.2g} m apart at {motion.t[found.number]:.2f} s"
+    return [], f"the closest of {count} checked pairs is {closest}"
 
 
 def make_scene(

@@ -116,6 +116,18 @@ def test_a_given_configuration_that_collides_is_refused_and_a_free_center_is_not
     assert task(free_center=True).clearance is not None
 
 
+def test_a_given_configuration_that_is_closer_than_the_clearance_is_refused():
+    clearance = Clearance(PLANAR, Scene())
+    free = choose_center(LIMITS, clearance).position
+    shares = np.linspace(0.0, 1.0, 1001)
+    distances = clearance.smallest(free[:, None] * shares)[0]  # from one that collides to a free one
+    close = shares[np.argmax(distances > 0.03)]
+    posture = dict(zip(PLANAR.joint_names, (close * free).tolist(), strict=True))
+    with pytest.raises(MotionError, match=r"posture: link\d and ground are 0\.03\d* m apart .* clearance of 0\.05 m"):
+        task(posture=posture, clearance=0.05)
+    assert task(posture=posture, clearance=0.02).clearance is not None
+
+
 @pytest.mark.parametrize(
     ("demands", "words"),
     [

@@ -70,6 +70,23 @@ FIT_MARGIN_M = 0.01
 
 
 @dataclass(frozen=True)
+class Nearest:
+    """Pair that has the least to spare of its minimum distance.
+
+    Attributes:
+        number: number of the configuration.
+        pair: names of the two objects; empty if all distances saturate.
+        distance: their distance, of shapes that are thinner where `Clearance.notes` says so [m].
+        least: distance that they have to keep; 0 where only contact can be avoided [m].
+    """
+
+    number: int
+    pair: str
+    distance: float
+    least: float
+
+
+@dataclass(frozen=True)
 class Encounter:
     """Interval in which two objects are closer than allowed.
 
@@ -219,6 +236,7 @@ class Clearance:
         self._solids = solids.paired(chosen, [offsets.get(pair, 0.0) for pair in chosen])
         self.margin = scene.margin
         self._kept = np.array([scene.margin if pair in offsets else 0.0 for pair in chosen])
+        self._touch_only = [pair in contacts.near for pair in chosen]
 
     @property
     def note(self) -> str:
@@ -261,9 +279,18 @@ class Clearance:
             pairs[block] = np.where(nearest[block] < self.within, pair, -1)
         return nearest, pairs
 
-    def least(self, pair: int) -> float:
-        """Distance that the shapes of a pair have to keep [m]; 0 where only contact can be avoided."""
-        return self.margin - float(self._kept[pair]) if pair >= 0 else self.margin
+    def find_nearest(self, q: Array) -> Nearest:
+        """The configuration, and its pair, with the least to spare of the scene's minimum distance.
+
+        Args:
+            q: configurations [rad or m], shape (n, N).
+        """
+        distances, pairs = self.smallest(q)
+        number = int(np.argmin(distances))
+        pair = int(pairs[number])
+        least = 0.0 if pair >= 0 and self._touch_only[pair] else self.margin
+        name = self.pairs[pair] if pair >= 0 else ""
+        return Nearest(number, name, float(distances[number]) - self.margin + least, least)
 
     def pull_back(self, q: Array, weights: Array) -> Array:
         """Gradient of sum(weights * distances) with respect to `q`, shape (n, N); weights have shape (pairs, N)."""

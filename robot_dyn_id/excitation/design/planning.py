@@ -237,12 +237,11 @@ def _posture(
                 f"posture: {clearance.pairs[pair[0]]} overlap by {-nearest[0]:.3g} m in this configuration, so that no "
                 "motion around it is free; choose another one, or leave the key out"
             )
-        nearest, pair = clearance.smallest(position[:, None])
-        if nearest[0] < clearance.margin:
-            spare = clearance.least(int(pair[0])) - clearance.margin
+        found = clearance.find_nearest(position[:, None])
+        if found.distance < found.least:
             raise MotionError(
-                f"posture: {clearance.pairs[pair[0]]} are {nearest[0] + spare:.3g} m apart in this configuration, less "
-                f"than the clearance of {clearance.margin:g} m; choose another one, or a smaller clearance"
+                f"posture: {found.pair} are {found.distance:.3g} m apart in this configuration, less than the "
+                f"clearance of {found.least:g} m; choose another one, or a smaller clearance"
             )
         return given, ""
     moving = np.isin(np.arange(len(limits.joint_names)), find_moving_joints(limits, demand))

@@ -61,12 +61,9 @@ class MinimumDistance(Requirement):
             passed = [(stretch * begin - edge <= t) & (t <= stretch * end + edge) for begin, end in self._passages]
             selection = np.any(passed, axis=0)
             t, motion = t[selection], (np.ascontiguousarray(motion[0][:, selection]), *motion[1:])
-        distance, pair = self._clearance.smallest(motion[0], self._clearance.margin)
-        worst = int(np.argmin(distance))
-        name = self._clearance.pairs[pair[worst]] if pair[worst] >= 0 else "all pairs"
-        spare = float(distance[worst]) - self._clearance.margin
-        limit = self._clearance.least(int(pair[worst]))
-        return (Margin(f"distance of {name}", limit + spare, limit, spare, "m", float(t[worst])),)
+        found = self._clearance.find_nearest(motion[0])
+        name, spare = found.pair or "all pairs", found.distance - found.least
+        return (Margin(f"distance of {name}", found.distance, found.least, spare, "m", float(t[found.number])),)
 
     def _selection(self, motion: Sample) -> slice | Integers:
         """Samples of a cycle at which distances are compared during a search."""

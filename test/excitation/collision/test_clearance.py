@@ -206,6 +206,9 @@ def test_contact_is_avoided_where_no_motion_keeps_the_margin(margin, added):
     (contact,) = clearance.encounters(t, q)
     assert (contact.pair, contact.begin, contact.end, contact.time) == ("a and b", 1.0, 2.0, 1.0)
     assert contact.distance == pytest.approx(-0.1, abs=1e-9)
+    nearest = clearance.find_nearest(q)
+    assert (nearest.pair, nearest.number, nearest.least) == ("a and b", 1, 0.0 if added else margin)
+    assert nearest.distance == pytest.approx(-0.1, abs=1e-9)
 
 
 def test_an_obstacle_that_the_robot_cannot_reach_is_noted():
