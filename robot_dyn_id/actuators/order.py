@@ -16,21 +16,37 @@ from robot_dyn_id.identification.selection.engine import weigh
 def find_reference_order(motions: Sequence[CommandedMotion]) -> tuple[int, ...]:
     """Number of the reference that each of n joints follows: its own, unless another order explains the tracking.
 
-    The order is that with the least distance of measured from commanded positions (assignment problem, Kuhn 1955). It
-    counts where it is the main cause of this distance: drives that follow badly have large distances as well.
+    The order is that with the least distance of measured from commanded positions (assignment problem, Kuhn 1955). Each
+    of its cycles counts where it is the main cause of the distance of its joints: drives that follow badly have large
+    distances as well.
 
     Args:
         motions: motions of all joints.
     """
     q, reference = (np.concatenate([getattr(one, name) for one in motions]) for name in ("q", "reference"))
     parts = np.array_split(np.arange(len(q)), PARTS)
-    # squared distance of each joint from each reference, by part of the time
-    squares = np.array([((q[part, :, None] - reference[part, None, :]) ** 2).sum(axis=0) for part in parts])
-    joints, order = linear_sum_assignment(squares.sum(axis=0))
-    own = tuple(joints.tolist())
-    moved = joints[order != joints]
-    if not len(moved):
-        return own
-    before, after = (squares[:, moved, follows].sum(axis=1) for follows in (moved, order[moved]))
-    found = weigh("order", "references in another order", before, after).as_main_cause()
-    return tuple(order.tolist()) if found.pays else own
+    # squared distance of each joint from each reference, by part of the time, shape (parts, n, n)
+    squares = np.array([[((reference[part].T - row) ** 2).sum(axis=1) for row in q[part].T] for part in parts])
+    _, best = linear_sum_assignment(squares.sum(axis=0))
+    order = np.arange(len(best))
+    cycles = _find_cycles(best.tolist())
+    for cycle in cycles:
+        before, after = (squares[:, cycle, follows].sum(axis=1) for follows in (cycle, best[cycle]))
+        found = weigh("order", "references in another order", before, after, len(cycles)).as_main_cause()
+        if found.pays:
+            order[cycle] = best[cycle]
+    return tuple(order.tolist())
+
+
+def _find_cycles(order: Sequence[int]) -> list[list[int]]:
+    """Cycles of two or more joints in a permutation."""
+    cycles, seen = [], set()
+    for first in range(len(order)):
+        cycle, joint = [], first
+        while joint not in seen:
+            seen.add(joint)
+            cycle.append(joint)
+            joint = order[joint]
+        if len(cycle) > 1:
+            cycles.append(cycle)
+    return cycles

@@ -99,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--clearance",
         type=float,
         metavar="M",
-        help="minimum distance kept in the search [m] (default: 0.02; 0: no check)",
+        help="minimum distance that is kept [m] (default: 0.02; 0: no check)",
     )
     parser.add_argument("--stand-ins", choices=STAND_INS, help="shapes of links that have none (default: capsules)")
     parser.add_argument("--seed", type=int, help="seed of the random numbers (default: 1)")
@@ -151,7 +151,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         _print(found, targeted, path, folder)
         if plan.collision_note:
             show(plan.collision_note)
-        _show_next_steps(arguments, folder, path, settings.purpose)
+        if checked:
+            _show_next_steps(arguments, folder, path, settings.purpose)
     return 0 if checked else 1, {
         "feasible": found.feasible and checked,
         "velocity_scale": settings.velocity_scale,
@@ -179,17 +180,22 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
 
 def _show_next_steps(arguments: argparse.Namespace, folder: Path, trajectory: Path, purpose: str) -> None:
-    """Print how the motion is looked at, run, and used."""
-    robot = list_robot_words(arguments)
-    verb, launch = ("actuators", "actuators") if purpose == "actuators" else ("identify", "excite")
+    """Print how a motion that was checked for collisions is looked at, run, and used."""
+    robot, actuators = list_robot_words(arguments), purpose == "actuators"
     given = [f"urdf:={robot[0]}"] if Path(robot[0]).suffix == ".urdf" else []  # else that of `robot_description`
-    run = shlex.join([f"{launch}.launch.py", "params_file:=my_arm.yaml", *given, f"trajectory:={trajectory}"])
-    use = RunFiles(folder, robot, ()).format(verb, ABSENT_RECORDING, "--robot", *robot, "--out", str(folder / "run"))
-    checks = "all checks without a motion, with your my_arm.yaml (docs/tutorial.md); then the same without `dry_run`"
+    launch = "actuators.launch.py" if actuators else "excite.launch.py"
+    run = shlex.join([launch, "params_file:=PARAMETERS.yaml", *given, f"trajectory:={trajectory}"])
+    config = ("--config", arguments.config) if arguments.config else ()
+    gravity = ("--gravity", *(f"{value:g}" for value in arguments.gravity)) if arguments.gravity else ()
+    options = (*config, *(() if actuators else gravity), "--out", str(folder / "run"))
+    verb = "actuators" if actuators else "identify"
+    use = RunFiles(folder, robot, ()).format(verb, ABSENT_RECORDING, "--robot", *robot, *options)
     show_steps(
         {
             "motion with its margins to all limits": f"open {folder / 'preview.html'} in a browser",
-            checks: f"ros2 launch robot_dyn_id {run} dry_run:=true",
+            "all checks of the node without a motion; then the same without `dry_run`": (
+                f"ros2 launch robot_dyn_id {run} dry_run:=true"
+            ),
             "model from the recording of the motion": use,
         }
     )

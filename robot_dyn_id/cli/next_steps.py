@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that use the results of a command, at its end: each runs as it is printed."""
+"""Commands that use the results of a command, at its end: words in capitals stand for files of the user."""
 
 from __future__ import annotations
 

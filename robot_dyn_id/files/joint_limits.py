@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,10 @@ KEYS = tuple(
     for kind in KINDS
     for key in (f"has_{kind}_limits", f"max_{kind}", *(("min_position",) if kind == "position" else ()))
 )
+
+
+ROUNDED = 1e-3
+"""Relative difference up to which two limits are the same one, rounded: 3.1416 and pi."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class JointLimitsFile:
         return replace(model, limits=limits)
 
     def list_wider(self, model: RobotModel) -> list[str]:
-        """Limits that are wider than those of the URDF, which count, one line for each."""
+        """Limits that are wider than those of the URDF, which count, one line for each; not those that are rounded."""
         kept = self.narrowed(model).limits
         values = {
             "min_position": kept.lower,
@@ -75,7 +80,7 @@ class JointLimitsFile:
             f"{key} of {name}: {given:g} is wider than the {limit:g} of the URDF, which counts"
             for key, limits in values.items()
             for name, limit in zip(model.joint_names, limits.tolist(), strict=True)
-            if (given := self.of(key).get(name, limit)) != limit
+            if not math.isclose(given := self.of(key).get(name, limit), limit, rel_tol=ROUNDED)
         ]
 
     def extended(self, **more: Mapping[str, float]) -> JointLimitsFile:

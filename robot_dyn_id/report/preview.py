@@ -121,7 +121,7 @@ def write_preview(
 
 
 def _distances(motion: PlannedMotion, clearance: Clearance | None, margin: float) -> tuple[list[str], str]:
-    """Pairs that come closer than a minimum distance [m], or else the smallest distance of all pairs, in words."""
+    """Pairs that come closer than a minimum distance [m], or else the one with the least to spare, in words."""
     if clearance is None or not clearance.pairs:
         return [], ""
     encounters = clearance.encounters(motion.t, motion.q, margin)
@@ -130,8 +130,8 @@ def _distances(motion: PlannedMotion, clearance: Clearance | None, margin: float
     count, found = len(clearance.pairs), clearance.find_nearest(motion.q)
     if not found.pair:
         return [], f"all {count} checked pairs stay {clearance.within:.3g} m or more apart"
-    closest = f"{found.pair}, {found.distance:.2g} m apart at {motion.t[found.number]:.2f} s"
-    return [], f"the closest of {count} checked pairs is {closest}"
+    nearest = f"{found.pair}, {found.distance:.2g} m apart at {motion.t[found.number]:.2f} s"
+    return [], f"of {count} checked pairs the one with the least to spare is {nearest}"
 
 
 def make_scene(

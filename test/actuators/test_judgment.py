@@ -157,6 +157,28 @@ def test_drives_that_follow_badly_follow_their_own_references():
         assert find_reference_order([record(seed=seed, duration=5.0, rate=50.0)]) == (0, 1, 2)
 
 
+def follow(seed, sizes, late, order):
+    """Motion of joints that follow references in an order, some of them badly: by another phase."""
+    t = np.arange(0.0, 20.0, 0.01)
+    phases = np.random.default_rng(seed).uniform(0.0, 6.0, len(sizes))
+    turns = np.array([1.0, 1.7, 2.3, 3.1])[: len(sizes), None] * t + phases[:, None]
+    reference, q = np.array(sizes)[:, None] * np.sin([turns, turns - np.array(late)[:, None]])
+    return CommandedMotion("arm", tuple("abcd"[: len(sizes)]), t, q.T, reference[order].T)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("sizes", "late"),
+    [
+        ([0.5, 0.5, 0.5, 0.5], [0.1, 0.1, 1.5, 1.5]),  # the others follow badly
+        ([0.01, 0.01, 1.0, 1.0], [0.1, 0.1, 1.5, 1.5]),  # and move farther, such as in another unit
+    ],
+)
+def test_joints_that_are_exchanged_are_named_and_no_others(seed, sizes, late):
+    assert find_reference_order([follow(seed, sizes, late, [1, 0, 2, 3])]) == (1, 0, 2, 3)
+    assert find_reference_order([follow(seed, sizes, late, [0, 1, 2, 3])]) == (0, 1, 2, 3)
+
+
 def test_references_of_other_joints_are_named(estimate):
     found = codes(replace(estimate, order=(0, 2, 1)))["actuator_references_exchanged"]
     assert found.severity == "error" and found.joints == MODEL.joint_names[1:]

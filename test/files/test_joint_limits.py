@@ -12,7 +12,10 @@ def test_limits_that_are_wider_than_those_of_the_urdf_are_named():
     lower, velocity = (float(values[0]) for values in (model.limits.lower, model.limits.velocity))
     narrow = 0.5 * float(model.limits.velocity[1])
     limits = JointLimitsFile(
-        {"min_position": {first: lower - 1.0}, "max_velocity": {first: 2.0 * velocity, second: narrow}}
+        {
+            "min_position": {first: lower - 1.0, second: 1.0001 * float(model.limits.lower[1])},
+            "max_velocity": {first: 2.0 * velocity, second: narrow},
+        }
     )
     kept = limits.narrowed(model).limits
     assert (kept.lower[0], *kept.velocity[:2]) == (lower, velocity, narrow)

@@ -137,7 +137,8 @@ def test_the_smallest_distance_and_its_pair_are_stated(tmp_path):
     distance, pair = near.smallest(motion.q, 0.0)
     at = int(np.argmin(distance))
     text = Page(page_of(tmp_path, model, motion, limits=limits, clearance=near)).text
-    stated = f"the closest of {len(near.pairs)} checked pairs is {near.pairs[pair[at]]}, {distance[at]:.2g} m apart"
+    stated = f"of {len(near.pairs)} checked pairs the one with the least to spare is {near.pairs[pair[at]]}, "
+    stated += f"{distance[at]:.2g} m apart"
     assert f"{stated} at {motion.t[at]:.2f} s" in text and "than 0 m" not in text
     far = Clearance(model, Scene(parse_obstacles([{"name": "floor", "height": -9.0}]), ground=False))
     still = replace(motion, q=0.0 * motion.q)

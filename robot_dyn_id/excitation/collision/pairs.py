@@ -67,8 +67,8 @@ class Contacts:
         constant: pairs whose distance does not depend on the configuration.
         thick: distance in the neutral configuration [m] of pairs with a stand-in that are closer than the margin there
             or always.
-        near: pairs of the URDF's shapes that are closer than the margin in every configuration, but do not touch in the
-            neutral one: no motion keeps the margin, but motions can avoid contact.
+        near: pairs that are closer than the margin in every configuration, but do not touch in all, links of the URDF's
+            shapes not in the neutral one: no motion keeps the margin, but motions can avoid contact.
     """
 
     touching: dict[tuple[str, str], str]
@@ -114,7 +114,7 @@ def classify_contacts(
                 thick[pair] = float(values[0])
             else:
                 touching[pair] = f"touch in {'every' if always else 'the neutral'} configuration"
-        elif links and not same and bool((values < margin).all()):
+        elif not same and bool((values < margin).all()):
             near.add(pair)
         elif values.max() < MAX_EXACT_DISTANCE_M and same:
             constant.add(pair)

@@ -97,8 +97,9 @@ EFFORT_IN_AMPERES = Definition(
     Section.HEALTH,
     "error",
     "The efforts of all loaded joints are less than 15 % of the torque of the URDF's own masses, which is typical "
-    "of motor currents; or no torques of the robot explain the efforts, and with gains of the drives that differ they "
-    "are explained: then they are read as currents. A model is made, and its verdict is bad.",
+    "of motor currents; or no torques of the robot explain the efforts, and gains of all drives that differ explain "
+    "more than a wrong factor of single efforts: then they are read as currents. A model is made, and its verdict is "
+    "bad.",
     "give `gain` [N m/A] for each joint in the configuration, or set `effort_kind: current` for gains from the "
     "masses of the URDF",
     overrulable=True,

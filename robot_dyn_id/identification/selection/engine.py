@@ -4,9 +4,10 @@
 Rigid bodies, friction that brakes and the weight of the prior cost nothing to be wrong: among them the least error in
 blocks of time that the model was not fitted to decides. What is assumed beyond these and becomes a part of the model or
 of the data (a delay, a small tilt of the base, a zero of an effort, a coupling, a spring, gains) must pay: with it the
-whole model predicts such blocks better, by more than chance, and by more than `LEAST_GAIN`. Each accepted hypothesis is
+whole model predicts such blocks better, by more than chance, and by more than `LEAST_GAIN`; what other faults can look
+like (a delay of a single joint, exchanged references) by more than `MAIN_CAUSE_GAIN`. Each accepted hypothesis is
 a part of the model that the next one is compared with, and a rejected one costs nothing. Faults that are only reported,
-such as exchanged channels, are those of `diagnosis`.
+such as exchanged channels, are those of `diagnosis` and of actuators.
 
 The gain is the geometric mean over the blocks: a drift or a contact causes most of the error of single blocks, and
 differences of such errors scatter although a change helps everywhere. Chance is judged by Student's distribution of the

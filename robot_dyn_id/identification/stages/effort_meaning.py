@@ -354,10 +354,9 @@ def have_different_gains(
         factors: factors of single efforts that explain the recordings, by joint.
     """
     drives = {name: settings.drives.get(name, Drive()) for name in model.joint_names}
-    for name, drive in drives.items():
-        if drive.gain is None:
-            factor = factors.get(name, 1.0)
-            drives[name] = Drive.from_unknown_gain(math.copysign(drive.sign, drive.sign * factor), 1.0 / abs(factor))
+    for name, drive in drives.items():  # also those with a stated gain: the factors are those of efforts as torques
+        factor = factors.get(name, 1.0)
+        drives[name] = Drive.from_unknown_gain(math.copysign(drive.sign, drive.sign * factor), 1.0 / abs(factor))
     trained = read_as_trained(training, "current")
     trials = FilteredTrials.from_recordings(trained, model.joint_names, drives, settings.signals)
     live = [name for name, dead in zip(trials.joints, find_dead(trials.survey), strict=True) if not dead]

@@ -211,6 +211,24 @@ def test_contact_is_avoided_where_no_motion_keeps_the_margin(margin, added):
     assert nearest.distance == pytest.approx(-0.1, abs=1e-9)
 
 
+@pytest.mark.parametrize("name", ["ground", "plate"])
+def test_contact_with_surroundings_that_are_always_near_is_avoided(name):
+    """A ball on an eccentric, 7 to 13 mm above them."""
+    model = RobotModel.from_urdf(
+        """<robot name="eccentric"><link name="base"/><link name="ball">
+        <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+        <collision><origin xyz="0.003 0 0"/><geometry><sphere radius="0.05"/></geometry></collision></link>
+        <joint name="turn" type="continuous"><parent link="base"/><child link="ball"/><axis xyz="0 1 0"/>
+        <origin xyz="0 0 0.06"/><limit velocity="1" effort="1"/></joint></robot>"""
+    )
+    scene = Scene(parse_obstacles([{"name": name, "height": 0.0}]), ground=False, margin=0.02)
+    clearance = Clearance(model, scene)
+    assert f"ball and {name}: closer than 0.02 m in every configuration; only contact is avoided" in clearance.notes
+    nearest = clearance.find_nearest(np.linspace(-3.0, 3.0, 101)[None])
+    assert (nearest.pair, nearest.least) == (f"ball and {name}", 0.0)
+    assert nearest.distance == pytest.approx(0.007, abs=1e-5)
+
+
 def test_an_obstacle_that_the_robot_cannot_reach_is_noted():
     """Millimeters in place of meters make a wall far away, and a check that it passes."""
     wall = {"name": "wall", "box": [0.6, 0.2, 0.8], "position": [0.0, 0.7, 0.4]}
