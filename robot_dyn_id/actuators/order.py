@@ -40,11 +40,11 @@ def find_reference_order(motions: Sequence[CommandedMotion]) -> tuple[int, ...]:
 
 def _find_cycles(order: Sequence[int]) -> list[list[int]]:
     """Cycles of two or more joints in a permutation."""
-    cycles, seen = [], set()
+    cycles, visited = [], set()
     for first in range(len(order)):
         cycle, joint = [], first
-        while joint not in seen:
-            seen.add(joint)
+        while joint not in visited:
+            visited.add(joint)
             cycle.append(joint)
             joint = order[joint]
         if len(cycle) > 1:
