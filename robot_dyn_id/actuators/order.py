@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse.csgraph import connected_components
 
 from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.spread import PARTS
@@ -29,24 +30,11 @@ def find_reference_order(motions: Sequence[CommandedMotion]) -> tuple[int, ...]:
     squares = np.array([[((reference[part].T - row) ** 2).sum(axis=1) for row in q[part].T] for part in parts])
     _, best = linear_sum_assignment(squares.sum(axis=0))
     order = np.arange(len(best))
-    cycles = _find_cycles(best.tolist())
+    count, group = connected_components(np.eye(len(best))[best], directed=False)
+    cycles = [cycle for cycle in (np.flatnonzero(group == number) for number in range(count)) if len(cycle) > 1]
     for cycle in cycles:
         before, after = (squares[:, cycle, follows].sum(axis=1) for follows in (cycle, best[cycle]))
         found = weigh("order", "references in another order", before, after, len(cycles)).as_main_cause()
         if found.pays:
             order[cycle] = best[cycle]
     return tuple(order.tolist())
-
-
-def _find_cycles(order: Sequence[int]) -> list[list[int]]:
-    """Cycles of two or more joints in a permutation."""
-    cycles, visited = [], set()
-    for first in range(len(order)):
-        cycle, joint = [], first
-        while joint not in visited:
-            visited.add(joint)
-            cycle.append(joint)
-            joint = order[joint]
-        if len(cycle) > 1:
-            cycles.append(cycle)
-    return cycles

@@ -186,7 +186,7 @@ def _show_next_steps(arguments: argparse.Namespace, folder: Path, trajectory: Pa
     launch = "actuators.launch.py" if actuators else "excite.launch.py"
     run = shlex.join([launch, "params_file:=PARAMETERS.yaml", *given, f"trajectory:={trajectory}"])
     config = ("--config", arguments.config) if arguments.config else ()
-    gravity = ("--gravity", *(f"{value:g}" for value in arguments.gravity)) if arguments.gravity else ()
+    gravity = ("--gravity", *map(str, arguments.gravity)) if arguments.gravity else ()
     options = (*config, *(() if actuators else gravity), "--out", str(folder / "run"))
     verb = "actuators" if actuators else "identify"
     use = RunFiles(folder, robot, ()).format(verb, ABSENT_RECORDING, "--robot", *robot, *options)

@@ -231,17 +231,14 @@ def _posture(
         return given, ""
     if given:
         position, _ = limits.center_and_reach(given)
-        nearest, pair = clearance.smallest(position[:, None], 0.0)
-        if nearest[0] < 0.0:
-            raise MotionError(
-                f"posture: {clearance.pairs[pair[0]]} overlap by {-nearest[0]:.3g} m in this configuration, so that no "
-                "motion around it is free; choose another one, or leave the key out"
-            )
         found = clearance.find_nearest(position[:, None])
         if found.distance < found.least:
+            apart = (
+                f"are {found.distance:.3g} m apart" if found.distance >= 0.0 else f"overlap by {-found.distance:.3g} m"
+            )
             raise MotionError(
-                f"posture: {found.pair} are {found.distance:.3g} m apart in this configuration, less than the "
-                f"clearance of {found.least:g} m; choose another one, or a smaller clearance"
+                f"posture: {found.pair} {apart} in this configuration, and {found.least:g} m is the clearance; choose "
+                "another one, a smaller clearance, or leave the key out"
             )
         return given, ""
     moving = np.isin(np.arange(len(limits.joint_names)), find_moving_joints(limits, demand))

@@ -36,7 +36,8 @@ LEAST_ADVANTAGE = 0.15
 """Decrease of the sum of the logarithms of the joints' residuals from which on a factor is significant."""
 
 FACTOR_RANGE = 3.0
-"""A factor is known where this many times as much and a part of as many explain the efforts less; see `GainFactor`."""
+"""A factor is known where this many times as much and a part of as many explain the efforts less; see `GainFactor`. The
+range is that of `ScaleProfile.sharpness`, which asks the same of the efforts as they are."""
 
 SMALLEST_CHANGE = 0.03
 """Least relative change that is reported: torque sensors and gains are seldom calibrated better."""

@@ -167,7 +167,7 @@ def _find_gains(currents: FilteredTrials, model: RobotModel, signs: Mapping[str,
         signs: signs of the drives without gains, by joint.
         by_masses: whether gains that follow from the URDF's masses are used.
     """
-    live = [name for name, dead in zip(currents.joints, find_dead(currents.survey), strict=True) if not dead]
+    live = _list_live(currents)
     currents = leave_out_dead(currents)
     gains = _settle_signs(currents, _weigh_gains(currents, model, signs), signs, model) if by_masses else []
     findings: tuple[Finding, ...] = ()
@@ -193,6 +193,11 @@ def _find_gains(currents: FilteredTrials, model: RobotModel, signs: Mapping[str,
             weighed = [gain for gain in corrected if not measured or gain in gains]
             return _Gains(corrected, {}, (*findings, *_report_used(weighed)), row)
     return _Gains(gains, {}, (*findings, *_report_used(gains)), row)
+
+
+def _list_live(trials: FilteredTrials) -> list[str]:
+    """Joints whose effort is recorded."""
+    return [name for name, dead in zip(trials.joints, find_dead(trials.survey), strict=True) if not dead]
 
 
 def _with_drives(trials: FilteredTrials, drives: Mapping[str, Drive]) -> FilteredTrials:
@@ -359,8 +364,7 @@ def have_different_gains(
         drives[name] = Drive.from_unknown_gain(math.copysign(drive.sign, drive.sign * factor), 1.0 / abs(factor))
     trained = read_as_trained(training, "current")
     trials = FilteredTrials.from_recordings(trained, model.joint_names, drives, settings.signals)
-    live = [name for name, dead in zip(trials.joints, find_dead(trials.survey), strict=True) if not dead]
-    _, rows = _compare_gains(leave_out_dead(trials), model, live)
+    _, rows = _compare_gains(leave_out_dead(trials), model, _list_live(trials))
     return any(row.gain > LEAST_GAIN for row in rows)
 
 
