@@ -278,7 +278,8 @@ def _preview(path: Path, model: RobotModel, plan: DesignTask, found: Design, set
             obstacles=plan.surroundings.obstacles,
             folders=settings.folders,
             clearance=plan.clearance,
-            words="; ".join(part for part in (plan.collision_note, plan.usage) if part),
+            words=plan.collision_note,
+            usage=plan.usage,
         ),
     )
 

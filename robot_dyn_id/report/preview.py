@@ -50,6 +50,7 @@ class PreviewOptions:
         clearance: collision check that is applied to the motion.
         margin: distance that the motion has to keep then [m].
         words: result of the collision check in words; empty: that of `clearance`.
+        usage: shares of the limits that the motion may use, in words.
     """
 
     limits: MotionLimits | None = None
@@ -59,6 +60,7 @@ class PreviewOptions:
     clearance: Clearance | None = None
     margin: float = 0.0
     words: str = ""
+    usage: str = ""
 
 
 def write_preview(
@@ -100,6 +102,7 @@ def write_preview(
         closest=closest,
         checked=clearance is not None and bool(clearance.pairs),
         words=options.words or (clearance.note if clearance else UNCHECKED),
+        usage=options.usage,
         stand_ins=clearance.stand_ins if clearance else (),
         stand_in_color=f"rgb{STAND_IN}",
         unchecked=clearance is not None and bool(clearance.notes),
