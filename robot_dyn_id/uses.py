@@ -15,3 +15,6 @@ WEIGHT_USES = ("gravity_compensation", "forward_simulation", "payload")
 
 ANSWERS = YES, LIMITED, NO = ("yes", "limited", "no")
 """Answers to whether a model is fit for a use, the best first."""
+
+APART = "-"
+"""Instead of an answer about a joint: the use does not rest on it."""

@@ -24,9 +24,10 @@ from robot_dyn_id.report.friction import compute_friction_curve, compute_reversa
 from robot_dyn_id.report.interactive import PlotSheet, escape_script
 from robot_dyn_id.report.ranking import find_worst_answers, rank_findings
 from robot_dyn_id.report.summary import list_base_parameter_rows
-from robot_dyn_id.report.uses import LIMITED_MEANS, format_after, list_joints
+from robot_dyn_id.report.uses import APART_MEANS, LIMITED_MEANS, format_after, list_joints
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, compute_torque_shares_of
 from robot_dyn_id.text.files import write_atomically
+from robot_dyn_id.uses import APART
 
 
 def write_html(
@@ -73,6 +74,7 @@ def write_html(
             ],
             without=_without(summary),
             limited_means=LIMITED_MEANS,
+            apart={"answer": APART, "means": APART_MEANS},
             findings=_ranked(summary),
             max_findings=MAX_SHOWN_FINDINGS,
             steps=_list_steps(parameters, summary, files or RunFiles.from_summary(summary)),

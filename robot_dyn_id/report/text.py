@@ -17,10 +17,12 @@ from robot_dyn_id.loads.fit import LoadFit
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.ranking import NONE_DECISIVE, find_worst_answers, rank_findings
 from robot_dyn_id.report.uses import (
+    APART_MEANS,
     HEADS,
     LIMITED_MEANS,
     answer_rows,
     format_reduced,
+    has_apart,
     has_limited,
     identify_line,
     use_rows,
@@ -177,9 +179,11 @@ def use_lines(judgments: Sequence[UseJudgment]) -> Iterator[str]:
 
 
 def note_lines(judgments: Sequence[UseJudgment]) -> Iterator[str]:
-    """Explanation of limited answers, and what fewer joints are fit for with the line of the configuration."""
+    """Explanation of limited answers and of joints without one, and what fewer joints are fit for with the line of the configuration."""
     if has_limited(judgments):
         yield LIMITED_MEANS
+    if has_apart(judgments):
+        yield APART_MEANS
     for reduced in reduce_joints(judgments):
         yield format_reduced(reduced)
         yield f"    {identify_line(reduced)}"

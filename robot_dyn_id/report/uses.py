@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Sequence
 
 from robot_dyn_id.identification.validation.uses import ReducedFit, UseJudgment, format_figure
-from robot_dyn_id.uses import ANSWERS
+from robot_dyn_id.uses import APART, LIMITED
 
 HEADS = {
     "gravity_compensation": ("gravity", ""),
@@ -24,6 +24,9 @@ LIMITED_MEANS = (
     "slowly where an arm moves, with the limits of the controller on"
 )
 """Explanation of a limited answer, printed below it."""
+
+APART_MEANS = f"{APART}: the effort of this joint shows no payload, as the model explains too little of it"
+"""Explanation of `APART`, printed below the answers by joint."""
 
 FEWEST_IN_RANGE = 3
 """Consecutive joints from which on only the first and the last one are named."""
@@ -61,7 +64,12 @@ def format_after(after: float) -> str:
 
 def has_limited(judgments: Sequence[UseJudgment]) -> bool:
     """Whether an answer is limited, which has to be explained."""
-    return any(ANSWERS[1] in (one.fit.answer, *one.joints.values()) for one in judgments)
+    return any(LIMITED in (one.fit.answer, *one.joints.values()) for one in judgments)
+
+
+def has_apart(judgments: Sequence[UseJudgment]) -> bool:
+    """Whether a use does not rest on a joint, which has to be explained."""
+    return any(APART in one.joints.values() for one in judgments)
 
 
 def format_reduced(reduced: ReducedFit) -> str:

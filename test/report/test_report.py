@@ -303,6 +303,14 @@ def test_no_way_is_suggested_that_leaves_less_than_half_of_the_joints_or_none():
     assert (one.without, one.identify, one.uses) == (TIAGO[4:], TIAGO[:4], ("feed_forward",))
 
 
+def test_a_joint_that_shows_no_payload_is_explained_and_not_left_out():
+    unloaded = replace(judgment("payload"), joints=dict.fromkeys(TIAGO, "yes") | dict.fromkeys(TIAGO[-2:], "-"))
+    (limited,) = reduce_joints((judgment("feed_forward", TIAGO[:1]), unloaded))
+    assert (limited.without, limited.uses) == (TIAGO[:1], ("feed_forward",))
+    explained = [line for line in use_lines((unloaded,)) if line.startswith("-: ")]
+    assert len(explained) == 1 and not [line for line in use_lines(judgments()) if line.startswith("-: ")]
+
+
 def test_figures_are_written_out_and_differ_from_their_limit():
     assert format_figure(159.2, 0.8, "N") == "160 of 0.8 N"
     assert format_figure(0.2004, 0.2, "rad") == "0.2004 of 0.2 rad"

@@ -32,6 +32,7 @@ from robot_dyn_id.identification.validation.uses import (
     UseJudgment,
     judge_uses,
     list_criteria,
+    list_unloaded,
     report_criteria,
 )
 from robot_dyn_id.identification.validation.verdict import Verdict, judge_cross_check, judge_prediction
@@ -121,7 +122,8 @@ class Evaluation:
     @property
     def uses(self) -> tuple[UseJudgment, ...]:
         """Answers about the uses of the model."""
-        return judge_uses([joint.name for joint in self.held_out.joints], self.criteria, self.findings)
+        names = [joint.name for joint in self.held_out.joints]
+        return judge_uses(names, self.criteria, self.findings, list_unloaded(self.held_out))
 
     @property
     def plan(self) -> SignalPlan:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -26,7 +26,7 @@ from robot_dyn_id.identification.thresholds import Thresholds
 from robot_dyn_id.identification.validation.metrics import HeldOut, JointMetrics
 from robot_dyn_id.identification.validation.rollout import HORIZONS_S, Rollouts
 from robot_dyn_id.parameters import FitFor, Ranges
-from robot_dyn_id.uses import ANSWERS, LIMITED, NO, USES, YES
+from robot_dyn_id.uses import ANSWERS, APART, LIMITED, NO, USES, YES
 
 GRAVITY_ERROR_HIGH = Definition(
     "gravity_error_high",
@@ -315,6 +315,11 @@ def _estimate_weight_deviation(held_out: HeldOut, deviations: Array) -> float:
     return float((deviations[carrying] / torque[carrying]).min()) if carrying.any() else math.nan
 
 
+def list_unloaded(held_out: HeldOut) -> tuple[str, ...]:
+    """Joints whose effort shows no payload: its model explains too little of it, or 1 kg hardly changes it."""
+    return tuple(joint.name for joint in held_out.joints if joint.load_torque <= LEAST_LOAD_TORQUE)
+
+
 def report_criteria(criteria: Iterable[Criterion], rollouts: Rollouts) -> tuple[Finding, ...]:
     """Findings about figures above their thresholds, one for each code; information, as they concern single uses."""
     exceeded: dict[str, dict[str, Criterion]] = {}
@@ -409,7 +414,7 @@ class UseJudgment:
 
     Attributes:
         fit: answer about the whole arm, the worst one of its joints.
-        joints: answer about each joint, in the order of the robot.
+        joints: answer about each joint, in the order of the robot; `APART` where the use does not rest on the joint.
         joint: joint that the figure is of; empty: of the whole arm.
         code: code of the finding that reports this figure; empty where it is within its threshold.
         after: time of simulation after which the figure is measured [s]; NaN: not in a simulation.
@@ -434,7 +439,10 @@ class UseJudgment:
 
 
 def judge_uses(
-    joint_names: Sequence[str], criteria: Iterable[Criterion], findings: Iterable[Finding]
+    joint_names: Sequence[str],
+    criteria: Iterable[Criterion],
+    findings: Iterable[Finding],
+    unloaded: Collection[str] = (),
 ) -> tuple[UseJudgment, ...]:
     """Judge what a model is fit for.
 
@@ -442,26 +450,38 @@ def judge_uses(
         joint_names: joints of the robot, n.
         criteria: figures and thresholds of the uses.
         findings: everything that was found about data and model.
+        unloaded: joints whose effort shows no payload; see `list_unloaded`.
     """
     criteria, findings = tuple(criteria), tuple(findings)
-    return tuple(
-        _judge_use(use, joint_names, [one for one in criteria if one.use == use], findings)
-        for use in USES
-        if any(one.use == use for one in criteria)
-    )
+    judgments = []
+    for use in USES:
+        own = [one for one in criteria if one.use == use]
+        apart = unloaded if use == "payload" and set(joint_names) - set(unloaded) else ()
+        if own:
+            best = {name: APART if name in apart else YES for name in joint_names}
+            judgments.append(_judge_use(use, best, own, findings))
+    return tuple(judgments)
 
 
 def _judge_use(
-    use: str, joint_names: Sequence[str], criteria: Sequence[Criterion], findings: Sequence[Finding]
+    use: str, best: Mapping[str, str], criteria: Sequence[Criterion], findings: Sequence[Finding]
 ) -> UseJudgment:
-    answers = dict.fromkeys(joint_names, YES)
+    """Answer about one use.
+
+    Args:
+        use: the use.
+        best: of each joint, its answer if nothing lowers it.
+        criteria: figures and thresholds of this use.
+        findings: everything that was found about data and model.
+    """
+    answers = dict(best)
     reasons: list[tuple[str, str]] = []  # of each answer below yes: its code
 
     def lower(answer: str, code: str, joints: Sequence[str]) -> None:
         reasons.append((answer, code))
         # a finding about joints that are not identified concerns all that are
-        for joint in [joint for joint in joints if joint in answers] or joint_names:
-            answers[joint] = max(answers[joint], answer, key=ANSWERS.index)
+        for joint in [joint for joint in joints if joint in answers] or [name for name in best if best[name] != APART]:
+            answers[joint] = max(answers[joint], answer, key=(APART, *ANSWERS).index)
 
     for one in criteria:
         if one.answer != YES:
@@ -474,7 +494,7 @@ def _judge_use(
     worst = max(criteria, key=lambda one: (ANSWERS.index(one.answer), one.ratio))
     because = tuple(dict.fromkeys(code for answer, code in reasons if answer == whole))
     limiting = tuple(name for name, answer in answers.items() if answer == whole) if whole != YES else ()
-    joints = () if len(limiting) == len(joint_names) else limiting
+    joints = () if len(limiting) == len(best) else limiting
     fit = FitFor(use, whole, worst.figure, worst.unit, worst.threshold, because, joints)
     return UseJudgment(fit, answers, worst.joint, "" if worst.answer == YES else worst.code, worst.after)
 
@@ -506,7 +526,7 @@ def reduce_joints(judgments: Sequence[UseJudgment]) -> tuple[ReducedFit, ...]:
     """
     order = tuple(judgments[0].joints) if judgments else ()
     failing = {
-        one.fit.use: frozenset(name for name, answer in one.joints.items() if answer != YES)
+        one.fit.use: frozenset(name for name, answer in one.joints.items() if answer in (LIMITED, NO))
         for one in judgments
         if one.fit.answer != YES
     }

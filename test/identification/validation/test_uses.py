@@ -36,6 +36,7 @@ from robot_dyn_id.identification.validation.uses import (
     estimate_capacity,
     judge_uses,
     list_criteria,
+    list_unloaded,
     report_criteria,
 )
 from robot_dyn_id.parameters import Ranges
@@ -205,7 +206,7 @@ NAMES = ("arm", "tip")
 
 def judged(held_out=HELD_OUT, scales=SCALES, findings=(), thresholds=Thresholds()):  # noqa: B008
     criteria = list_criteria(held_out, scales, TRAINED, thresholds)
-    return {one.fit.use: one for one in judge_uses(NAMES, criteria, findings)}
+    return {one.fit.use: one for one in judge_uses(NAMES, criteria, findings, list_unloaded(held_out))}
 
 
 def test_a_good_model_is_fit_for_every_use():
@@ -463,3 +464,17 @@ def test_efforts_in_another_unit_command_no_torques(ignore):
             export_model("python", result.parameters)
         with pytest.raises(InputError, match="weight in the efforts"):
             FeedForward.from_parameters(result.parameters, ("none",))
+
+
+def test_a_joint_whose_effort_shows_no_payload_has_no_answer_about_it():
+    """As long as another joint weighs it; a finding about the joint itself still counts, and so does the whole arm."""
+    blind = with_tip(load_torque=0.0)
+    found = judged(**blind)
+    assert found["payload"].joints == {"arm": "yes", "tip": "-"} and found["payload"].fit.answer == "yes"
+    assert all(one.joints == {"arm": "yes", "tip": "yes"} for use, one in found.items() if use != "payload")
+    coarse = replace(blind["held_out"], apparent_load=1e3)
+    assert judged(coarse)["payload"].joints == {"arm": "no", "tip": "-"}
+    finding = find_definition("gain_inconsistent").found("tip", ["tip"], "warning")
+    assert judged(**blind, findings=(finding,))["payload"].joints == {"arm": "yes", "tip": "no"}
+    neither = replace(HELD_OUT, joints=tuple(replace(one, load_torque=0.0) for one in HELD_OUT.joints))
+    assert judged(neither)["payload"].joints == {"arm": "no", "tip": "no"}
