@@ -179,7 +179,7 @@ def use_lines(judgments: Sequence[UseJudgment]) -> Iterator[str]:
 
 
 def note_lines(judgments: Sequence[UseJudgment]) -> Iterator[str]:
-    """Explanation of limited answers and of joints without one, and what fewer joints are fit for with the line of the configuration."""
+    """Explanation of limited answers and of joints without one, and what fewer joints are fit for."""
     if has_limited(judgments):
         yield LIMITED_MEANS
     if has_apart(judgments):
