@@ -31,7 +31,7 @@ from robot_dyn_id.export.actuators import (
 )
 from robot_dyn_id.files.actuators import USE, summarize_actuators, summarize_links, write_actuators
 from robot_dyn_id.findings import Finding, summarize_findings
-from robot_dyn_id.identification.diagnosis.health import find_degrees
+from robot_dyn_id.identification.diagnosis.health import find_position_units
 from robot_dyn_id.identification.validation.verdict import Verdict
 from robot_dyn_id.kernels.actuators import KINDS
 from robot_dyn_id.model.robot import RobotModel
@@ -347,7 +347,7 @@ def identify_actuators(
     groups = [_expand_part("types", part, joints) for part in settings.types]
     motions = [motion for one in training for motion in read_motions(one, joints)]
     validation = [motion for one in others for motion in read_motions(one, joints)]
-    _refuse_degrees(model, [*motions, *validation])
+    _refuse_other_units(model, [*motions, *validation])
     estimate = identify(model, motions, known, groups, lambda text: progress(Stage(text)))
     errors = None
     if validation:
@@ -371,17 +371,17 @@ def identify_actuators(
     )
 
 
-def _refuse_degrees(model: RobotModel, motions: Sequence[CommandedMotion]) -> None:
-    """Refuse positions that are not in radians.
+def _refuse_other_units(model: RobotModel, motions: Sequence[CommandedMotion]) -> None:
+    """Refuse positions that are not in radians or meters.
 
     Raises:
-        InputError: positions beyond a full turn and beyond the limits of the robot description.
+        InputError: positions that are far beyond the limits of the robot description; see `find_position_units`.
     """
     for motion in motions:
-        finding = find_degrees(model, motion.q.min(axis=0), motion.q.max(axis=0))
-        if finding:
+        for finding in find_position_units(model, motion.q.min(axis=0), motion.q.max(axis=0)):
+            unit = "meters" if finding.code == "positions_in_millimeters" else "radians"
             raise InputError(
-                f"{motion.source}: {finding.message}: convert them and the commanded positions to radians, or correct "
+                f"{motion.source}: {finding.message}: convert them and the commanded positions to {unit}, or correct "
                 "the limits"
             )
 

@@ -68,6 +68,17 @@ POSITIONS_IN_DEGREES = Definition(
     check="positions",
 )
 
+POSITIONS_IN_MILLIMETERS = Definition(
+    "positions_in_millimeters",
+    Section.HEALTH,
+    "error",
+    "A sliding joint is farther outside of the position limits of the URDF than these are apart.",
+    "convert positions and velocities to meters",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, NO),
+    check="positions",
+)
+
 ROWS_UNUSABLE = Definition(
     "rows_unusable",
     Section.HEALTH,
@@ -377,9 +388,9 @@ def _examine_motion(survey: Survey, model: RobotModel) -> list[Finding]:
 
 
 def _examine_positions(survey: Survey, model: RobotModel) -> list[Finding]:
-    degrees = find_degrees(model, survey.q_min, survey.q_max)
-    if degrees:
-        return [degrees]
+    units = find_position_units(model, survey.q_min, survey.q_max)
+    if units:
+        return units
     outside = _flag_outside(model, survey.q_min, survey.q_max)
     if outside.any():
         joints = _select(survey.joint_names, outside)
@@ -388,28 +399,36 @@ def _examine_positions(survey: Survey, model: RobotModel) -> list[Finding]:
     return []
 
 
-def find_degrees(model: RobotModel, low: Array, high: Array) -> Finding | None:
-    """Finding about positions that are not in radians: beyond a full turn, and beyond the limits of the URDF.
+def find_position_units(model: RobotModel, low: Array, high: Array) -> list[Finding]:
+    """Findings about positions that are not in radians or meters.
+
+    Revolute joints are beyond a full turn and beyond the limits of the URDF, sliding ones farther beyond these than
+    they are apart.
 
     Args:
         model: robot model with n joints.
         low: least position of each joint [rad or m], shape (n,).
         high: largest position of each joint [rad or m], shape (n,).
     """
-    largest = np.maximum(np.abs(low), np.abs(high))
-    degrees = _flag_outside(model, low, high) & ~model.slides & (largest > 2 * math.pi)
-    if not degrees.any():
-        return None
-    joints = _select(model.joint_names, degrees)
-    in_degrees = (
-        np.deg2rad(largest) <= np.maximum(np.abs(model.limits.lower), np.abs(model.limits.upper)) + LIMIT_TOLERANCE
-    )
-    unit = "in degrees" if in_degrees[degrees].any() else "counts of an encoder, as degrees would exceed them, too"
-    message = (
-        f"positions of {', '.join(joints)} reach {largest[degrees].max():.0f} and exceed the limits of the URDF: "
-        f"they appear to be {unit}"
-    )
-    return POSITIONS_IN_DEGREES.found(message, joints)
+    largest, limits = np.maximum(np.abs(low), np.abs(high)), model.limits
+    outside = _flag_outside(model, low, high)
+    far = np.maximum(limits.lower - low, high - limits.upper) > limits.upper - limits.lower
+    findings = []
+    for joints, definition, per_unit, name in (
+        (outside & ~model.slides & (largest > 2 * math.pi), POSITIONS_IN_DEGREES, math.radians(1.0), "degrees"),
+        (outside & model.slides & far, POSITIONS_IN_MILLIMETERS, 1e-3, "millimeters"),
+    ):
+        if not joints.any():
+            continue
+        fits = per_unit * largest <= np.maximum(np.abs(limits.lower), np.abs(limits.upper)) + LIMIT_TOLERANCE
+        unit = f"in {name}" if fits[joints].any() else f"counts of an encoder, as {name} would exceed them, too"
+        names = _select(model.joint_names, joints)
+        message = (
+            f"positions of {', '.join(names)} reach {largest[joints].max():.0f} and exceed the limits of the URDF: "
+            f"they appear to be {unit}"
+        )
+        findings.append(definition.found(message, names))
+    return findings
 
 
 def _flag_outside(model: RobotModel, low: Array, high: Array) -> Mask:

@@ -15,6 +15,7 @@ from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.diagnosis.alternation import AlternationObserver
 from robot_dyn_id.identification.diagnosis.channel_faults import ChannelRuns, RunsObserver
+from robot_dyn_id.identification.diagnosis.equal_channels import EqualityObserver
 from robot_dyn_id.identification.diagnosis.positions import ObservedPositions, PositionObserver
 from robot_dyn_id.identification.diagnosis.resolution import ResolutionObserver
 from robot_dyn_id.identification.diagnosis.spikes import DistanceObserver, SpikeLimits
@@ -34,7 +35,7 @@ class Observation:
         positions: jumps of the positions.
         runs: frozen positions and largest efforts.
         spikes: efforts that may be spikes.
-        findings: findings about encoders with a low resolution, and samples that alternate.
+        findings: findings about encoders with a low resolution, samples that alternate, and joints with one channel.
     """
 
     first: FirstSamples
@@ -77,8 +78,8 @@ def _observe(recording: Corrected, model: RobotModel, drives: Mapping[str, Drive
     first, stillness = FirstObserver(source, joints), StillnessObserver(joints)
     positions, resolution = PositionObserver(source, model), ResolutionObserver(source, joints)
     runs, distances = RunsObserver(joints, drives), DistanceObserver(joints, drives)
-    alternation = AlternationObserver(source, joints, drives)
-    observe(recording.complete, joints, first, stillness, positions, runs, distances, resolution, alternation)
+    values = AlternationObserver(source, joints, drives), EqualityObserver(source, joints, drives)
+    observe(recording.complete, joints, first, stillness, positions, runs, distances, resolution, *values)
     jumps = positions.conclude()
     found = Observation(
         first.conclude(),
@@ -86,6 +87,6 @@ def _observe(recording: Corrected, model: RobotModel, drives: Mapping[str, Drive
         jumps,
         runs.conclude(jumps),
         distances.conclude(),
-        (*resolution.conclude(), *alternation.conclude()),
+        (*resolution.conclude(), *(finding for one in values for finding in one.conclude())),
     )
     return replace(recording, observation=found)

@@ -470,7 +470,7 @@ def _judge_use(
 
     Args:
         use: the use.
-        best: of each joint, its answer if nothing lowers it.
+        best: answer about each joint where nothing lowers it.
         criteria: figures and thresholds of this use.
         findings: everything that was found about data and model.
     """

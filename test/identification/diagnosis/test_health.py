@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.simulated import Simulated, changed
+from support.simulated import LIFT, Simulated, changed
 
 from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.excitation import draw_random_fourier
@@ -15,9 +15,11 @@ from robot_dyn_id.identification.diagnosis.health import (
     check_motion_content,
     compare_with_nominal,
     examine,
+    find_position_units,
     refuse,
 )
 from robot_dyn_id.identification.settings import check_ignored
+from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
 
@@ -178,6 +180,18 @@ def test_only_errors_that_refuse_can_be_overruled():
 def test_positions_in_degrees_are_found_by_the_limits(healthy):
     turned = faulty(healthy, "degrees")
     assert findings(turned, FREE) == ()
+
+
+def test_a_sliding_joint_in_millimeters_is_found_by_the_distance_of_its_limits():
+    """Limits that are a little too narrow are not taken for another unit, however short the travel is."""
+    lift = RobotModel.from_urdf(LIFT)  # from -2 to 3 m
+    low, high = np.array([-1.9, -1.0]), np.array([2.9, 1.0])
+    assert find_position_units(lift, low, high) == find_position_units(lift, low, 2.0 * high) == []
+    (finding,) = find_position_units(lift, low * [1e3, 1.0], high * [1e3, 1.0])
+    assert (finding.code, finding.severity, finding.joints) == ("positions_in_millimeters", "error", ("lift",))
+    assert "in millimeters" in finding.message
+    (counts,) = find_position_units(lift, low, high * [4096.0, 1.0])
+    assert "counts of an encoder" in counts.message
 
 
 def test_a_short_motion_holds_too_little_information(healthy):
