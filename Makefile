@@ -82,12 +82,13 @@ $(stamp): $(environment) $(sources)
 define create
 @$(PYTHON) .ci/prerequisites.py
 	$(PYTHON) -m venv --clear $(venv)
-	@echo "Installing ROS 2 $(ROS_DISTRO) and the package into $(venv): two to five minutes, once"
+	@echo "Installing ROS 2 $(ROS_DISTRO) and the package into $(venv), once: two to seven minutes, in which pip prints nothing"
 	$(venv)/bin/pip install --quiet --prefer-binary '.[$(ROS_DISTRO)]'
 	$(venv)/bin/python .ci/trim.py $(venv)
 endef
 define refresh
-$(venv)/bin/pip install --quiet --no-deps $(if $(wildcard $(checked)),--no-build-isolation) .
+@echo "Installing the changed package into $(venv)$(if $(wildcard $(checked)),, (a minute or two))"
+	$(venv)/bin/pip install --quiet --no-deps $(if $(wildcard $(checked)),--no-build-isolation) .
 endef
 
 # Extras of the package that is installed already: pip adds their requirements and builds nothing.

@@ -472,7 +472,8 @@ def _report_contradicted(
         return (URDF_CONTRADICTED.found(message, names, "info"),), ()
     message += f"; all loaded joints have nearly the same, as if efforts were {every.mean():.2g} times the torques"
     warned = not 1.0 / EQUAL_WARNED < every.mean() < EQUAL_WARNED
-    return (URDF_CONTRADICTED.found(message, names, "warning" if warned else "info"),), ()
+    # of no joint in particular: one that carries no weight has the unit and the URDF of the others
+    return (URDF_CONTRADICTED.found(message, (), "warning" if warned else "info"),), ()
 
 
 def _flag_unexplained(evidence: _Evidence) -> Mask:
