@@ -16,7 +16,7 @@ from robot_dyn_id.cli.robots import add_robot, list_mesh_folders, read_robot
 from robot_dyn_id.cli.sources import add_configuration, read_configuration_from, read_robot_from
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.collision.clearance import Clearance
-from robot_dyn_id.excitation.collision.obstacles import Scene
+from robot_dyn_id.excitation.collision.obstacles import Surroundings
 from robot_dyn_id.excitation.design.planning import make_motion_limits
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.placeholders import find_placeholder_limits, refuse_placeholders
@@ -28,7 +28,7 @@ from robot_dyn_id.workflow.gravity_calibration import (
     LoadedRecordings,
     calibrate_recordings,
 )
-from robot_dyn_id.workflow.gravity_poses import MARGIN_M, plan_gravity_poses
+from robot_dyn_id.workflow.gravity_poses import plan_gravity_poses
 from robot_dyn_id.workflow.identification import open_all
 
 POSES = "poses.yaml"
@@ -105,7 +105,7 @@ def _planned(arguments: argparse.Namespace) -> dict[str, Any]:
         find_placeholder_limits(model, {}, ("position",)), "correct the limits of the URDF: the arm moves by them"
     )
     limits, notes = make_motion_limits(DesignSettings(), model)
-    clearance = Clearance(model, Scene(margin=MARGIN_M), folders=list_mesh_folders(arguments))
+    clearance = Clearance(model, Surroundings().scene(), folders=list_mesh_folders(arguments))
     motion = plan_gravity_poses(model, limits, clearance)
     make_output_folder(arguments.out)
     write_joint_trajectory(path, motion.rows(model.joint_names))

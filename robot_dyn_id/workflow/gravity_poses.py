@@ -19,9 +19,6 @@ from robot_dyn_id.excitation.trajectory import step_time
 from robot_dyn_id.loads.gravity import compute_gravity_regressor
 from robot_dyn_id.model.robot import RobotModel
 
-MARGIN_M = 0.01
-"""Minimum distance that is kept [m]: desktop arms are small."""
-
 LONGEST_S = 110.0
 """Longest motion [s]: approach, return and calibration end within two minutes."""
 
@@ -80,9 +77,7 @@ class GravityPoses:
         return TrajectoryRows.from_arrays(joint_names, self.times, self.points.T, zero, zero)
 
 
-def plan_gravity_poses(
-    model: RobotModel, limits: MotionLimits, clearance: Clearance, margin: float = MARGIN_M, seed: int = 1
-) -> GravityPoses:
+def plan_gravity_poses(model: RobotModel, limits: MotionLimits, clearance: Clearance, seed: int = 1) -> GravityPoses:
     """Choose poses and the way through them.
 
     The next pose is the one that increases the determinant of the information on masses and first moments most, per
@@ -91,8 +86,7 @@ def plan_gravity_poses(
     Args:
         model: robot model with n joints.
         limits: motion limits.
-        clearance: collision check.
-        margin: minimum distance of the check [m].
+        clearance: collision check, with the minimum distance that is kept.
         seed: seed of the random poses.
 
     Raises:
@@ -104,19 +98,19 @@ def plan_gravity_poses(
     approach = np.minimum(APPROACH, 0.1 * reach)
     poses = center[:, None] + (reach - approach)[:, None] * rng.uniform(-1.0, 1.0, (len(center), CANDIDATES))
     distances, pairs = clearance.smallest(poses)
-    close = distances < margin
-    obstruction = _obstruction(Counter(clearance.pairs[pair] for pair in pairs[close].tolist()), margin)
+    close = distances < clearance.margin
+    obstruction = _obstruction(Counter(clearance.pairs[pair] for pair in pairs[close].tolist()), clearance.margin)
     poses = poses[:, ~close]
     if not poses.size:
         raise MotionError(f"none of {CANDIDATES} random poses can be held: {obstruction}")
     rows = _scaled_rows(compute_gravity_regressor(model, poses))
     covariance = np.eye(rows.shape[2])
-    left, times, points, count = list(range(poses.shape[1])), [0.0], [_start(center, poses, clearance, margin)], 0
+    left, times, points, count = list(range(poses.shape[1])), [0.0], [_start(center, poses, clearance)], 0
     while left:
         ways = [_way(limits, points[-1], poses[:, number], approach) for number in left]
         gains = np.linalg.slogdet(np.eye(rows.shape[1]) + rows[left] @ covariance @ rows[left].transpose(0, 2, 1))[1]
         order = np.argsort(-gains / np.array([duration[-1] for duration, _ in ways]))
-        chosen = next((k for k in order.tolist() if _fits(ways[k], points[-1], times[-1], clearance, margin)), None)
+        chosen = next((k for k in order.tolist() if _fits(ways[k], points[-1], times[-1], clearance)), None)
         if chosen is None:
             break
         duration, way = ways[chosen]
@@ -140,13 +134,13 @@ def _obstruction(counts: Counter[str], margin: float) -> str:
     named = ", ".join(f"{pair} in {count}" for pair, count in counts.most_common(NAMED_PAIRS))
     return (
         f"{sum(counts.values())} are closer than {margin:g} m to a collision ({named or 'no pair'}); correct the "
-        "collision shapes or the position limits in the URDF, or leave out the joints of other limbs"
+        "surroundings, or collision shapes and position limits of the URDF, or leave out the joints of other limbs"
     )
 
 
-def _start(center: Array, poses: Array, clearance: Clearance, margin: float) -> Array:
+def _start(center: Array, poses: Array, clearance: Clearance) -> Array:
     """The middle of the limits, or the free pose that is closest to it."""
-    if clearance.smallest(center[:, None])[0][0] >= margin:
+    if clearance.smallest(center[:, None])[0][0] >= clearance.margin:
         return np.asarray(center)
     return np.asarray(poses[:, np.linalg.norm(poses - center[:, None], axis=0).argmin()])
 
@@ -161,7 +155,7 @@ def _way(limits: MotionLimits, start: Array, pose: Array, approach: Array) -> tu
     return np.cumsum(durations), points
 
 
-def _fits(way: tuple[Array, list[Array]], start: Array, begin: float, clearance: Clearance, margin: float) -> bool:
+def _fits(way: tuple[Array, list[Array]], start: Array, begin: float, clearance: Clearance) -> bool:
     """Whether a way ends in time and keeps the minimum distance."""
     durations, points = way
     if begin + durations[-1] > LONGEST_S:
@@ -170,7 +164,7 @@ def _fits(way: tuple[Array, list[Array]], start: Array, begin: float, clearance:
     for before, after in zip([start, *points[:-1]], points, strict=True):
         steps = 2 + int(np.abs(after - before).max() / (CHECK_STEPS * PATH_STEP_RAD))
         parts.append(before[:, None] + (after - before)[:, None] * np.linspace(0.0, 1.0, steps))
-    return bool(clearance.smallest(np.concatenate(parts, axis=1))[0].min() >= margin)
+    return bool(clearance.smallest(np.concatenate(parts, axis=1))[0].min() >= clearance.margin)
 
 
 def _scaled_rows(regressor: Array) -> Array:

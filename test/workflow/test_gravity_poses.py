@@ -8,14 +8,14 @@ from support.robots import URDFS, robot
 
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.collision.clearance import Clearance
-from robot_dyn_id.excitation.collision.obstacles import Scene
+from robot_dyn_id.excitation.collision.obstacles import DEFAULT_CLEARANCE_M, Surroundings
 from robot_dyn_id.excitation.design.planning import make_motion_limits
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.loads.gravity import calibrate_gravity
 from robot_dyn_id.loads.holds import find_holds
 from robot_dyn_id.model.packages import list_folders_above
-from robot_dyn_id.workflow.gravity_poses import FASTEST, LONGEST_S, MARGIN_M, plan_gravity_poses
+from robot_dyn_id.workflow.gravity_poses import FASTEST, LONGEST_S, plan_gravity_poses
 
 MODEL = robot("so101")
 LIMITS = MotionLimits.from_model(MODEL, [5.0], 0.95, 0.05)
@@ -23,7 +23,7 @@ LIMITS = MotionLimits.from_model(MODEL, [5.0], 0.95, 0.05)
 
 @pytest.fixture(scope="module")
 def clearance():
-    return Clearance(MODEL, folders=list_folders_above(str(URDFS["so101"])))
+    return Clearance(MODEL, Surroundings().scene(), folders=list_folders_above(str(URDFS["so101"])))
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_motion_is_slow_short_and_free_of_collisions(motion, clearance):
     rows = motion.rows(MODEL.joint_names)
     assert len(rows.times) == 6 * motion.poses + 1
     between = np.concatenate([motion.points[:, :-1] + share * steps for share in (0.0, 0.3, 0.77)], axis=1)
-    assert clearance.smallest(between)[0].min() > 0.5 * MARGIN_M
+    assert clearance.smallest(between)[0].min() > 0.5 * DEFAULT_CLEARANCE_M
 
 
 @pytest.mark.slow
@@ -70,12 +70,13 @@ def test_poses_are_found_where_stand_ins_are_larger_than_the_links(name):
     model = robot(name)
     limits, _ = make_motion_limits(DesignSettings(), model)
     folders = list_folders_above(str(URDFS[name])) if name in URDFS else ()
-    assert plan_gravity_poses(model, limits, Clearance(model, Scene(margin=MARGIN_M), folders=folders)).poses >= 15
+    assert plan_gravity_poses(model, limits, Clearance(model, Surroundings().scene(), folders=folders)).poses >= 15
 
 
 @pytest.mark.slow
-def test_too_large_a_distance_is_refused_with_the_pairs_that_collide(clearance):
+def test_poses_that_cannot_be_reached_are_refused_with_the_pairs_that_collide():
+    high = Clearance(MODEL, Surroundings(ground=0.2).scene(), folders=list_folders_above(str(URDFS["so101"])))
     with pytest.raises(
-        MotionError, match=r"random poses .*\d+ are closer than 0.018 m to a collision \(.* and .* in \d+"
+        MotionError, match=r"random poses \d+ are closer than 0.02 m to a collision \(.* and ground in \d+"
     ):
-        plan_gravity_poses(MODEL, LIMITS, clearance, margin=0.018)
+        plan_gravity_poses(MODEL, LIMITS, high)

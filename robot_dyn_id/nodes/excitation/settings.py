@@ -62,8 +62,8 @@ class MotionSettings:
     )
     design: str = path_parameter(
         "",
-        "Design file with folders, SRDF and stand_ins of the collision check, and for random motions also ground, "
-        "obstacles and allowed pairs; those of a designed trajectory must be the same",
+        "Design file with folders, SRDF and stand_ins of the collision check, and for random motions also clearance, "
+        "ground, obstacles and allowed pairs; those of a designed trajectory must be the same",
     )
     allow_unchecked_collisions: bool = ros_parameter(
         False, "Run motions without any collision check, including approach and return"
