@@ -68,20 +68,26 @@ class JointLimitsFile:
         return replace(model, limits=limits)
 
     def list_wider(self, model: RobotModel) -> list[str]:
-        """Limits that are wider than those of the URDF, which count, one line for each; not those that are rounded."""
+        """Limits that are wider than those of the URDF, which count, one line by kind; not those that are rounded."""
         kept = self.narrowed(model).limits
         values = {
-            "min_position": kept.lower,
-            "max_position": kept.upper,
-            "max_velocity": kept.velocity,
-            "max_effort": kept.effort,
+            ("min_position", "lower position"): kept.lower,
+            ("max_position", "upper position"): kept.upper,
+            ("max_velocity", "velocity"): kept.velocity,
+            ("max_effort", "effort"): kept.effort,
         }
-        return [
-            f"{key} of {name}: {given:g} is wider than the {limit:g} of the URDF, which counts"
-            for key, limits in values.items()
-            for name, limit in zip(model.joint_names, limits.tolist(), strict=True)
-            if not math.isclose(given := self.of(key).get(name, limit), limit, rel_tol=ROUNDED)
-        ]
+        lines = []
+        for (key, kind), limits in values.items():
+            wider = [
+                f"{name} {limit:g} (not {given:g})"
+                for name, limit in zip(model.joint_names, limits.tolist(), strict=True)
+                if not math.isclose(given := self.of(key).get(name, limit), limit, rel_tol=ROUNDED)
+            ]
+            if wider:
+                lines.append(
+                    f"{kind} limits of the URDF count, which are narrower than those given: {', '.join(wider)}"
+                )
+        return lines
 
     def extended(self, **more: Mapping[str, float]) -> JointLimitsFile:
         """The same with further limits by kind; of two limits of a joint the smaller one counts."""

@@ -20,6 +20,8 @@ def test_limits_that_are_wider_than_those_of_the_urdf_are_named():
     kept = limits.narrowed(model).limits
     assert (kept.lower[0], *kept.velocity[:2]) == (lower, velocity, narrow)
     assert limits.list_wider(model) == [
-        f"min_position of {first}: {lower - 1.0:g} is wider than the {lower:g} of the URDF, which counts",
-        f"max_velocity of {first}: {2.0 * velocity:g} is wider than the {velocity:g} of the URDF, which counts",
+        f"lower position limits of the URDF count, which are narrower than those given: {first} {lower:g} "
+        f"(not {lower - 1.0:g})",
+        f"velocity limits of the URDF count, which are narrower than those given: {first} {velocity:g} "
+        f"(not {2.0 * velocity:g})",
     ]
