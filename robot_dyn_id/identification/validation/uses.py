@@ -494,7 +494,7 @@ def _judge_use(
     worst = max(criteria, key=lambda one: (ANSWERS.index(one.answer), one.ratio))
     because = tuple(dict.fromkeys(code for answer, code in reasons if answer == whole))
     limiting = tuple(name for name, answer in answers.items() if answer == whole) if whole != YES else ()
-    joints = () if len(limiting) == len(best) else limiting
+    joints = () if {*answers.values()} <= {whole, APART} else limiting
     fit = FitFor(use, whole, worst.figure, worst.unit, worst.threshold, because, joints)
     return UseJudgment(fit, answers, worst.joint, "" if worst.answer == YES else worst.code, worst.after)
 

@@ -474,6 +474,7 @@ def test_a_joint_whose_effort_shows_no_payload_has_no_answer_about_it():
     assert all(one.joints == {"arm": "yes", "tip": "yes"} for use, one in found.items() if use != "payload")
     coarse = replace(blind["held_out"], apparent_load=1e3)
     assert judged(coarse)["payload"].joints == {"arm": "no", "tip": "-"}
+    assert judged(coarse)["payload"].fit.joints == ()  # all that could
     finding = find_definition("gain_inconsistent").found("tip", ["tip"], "warning")
     assert judged(**blind, findings=(finding,))["payload"].joints == {"arm": "yes", "tip": "no"}
     neither = replace(HELD_OUT, joints=tuple(replace(one, load_torque=0.0) for one in HELD_OUT.joints))
