@@ -62,7 +62,8 @@ class Definition:
         lowers: best answer about uses in its presence, by use. An error lowers all answers to `no`.
         lowers_always: whether information lowers them as a warning does: the user may state what it reports, and the
             model still lacks it.
-        explains_errors: whether information may explain errors, which it precedes in their presence.
+        explains_errors: whether it may explain errors of other findings: a refusal states it as a possible cause, and
+            as information it precedes others in their presence.
         check: check of data that finds it, for the list of all checks; empty for what no such check finds.
     """
 

@@ -57,6 +57,7 @@ ENCODER_FROZEN = Definition(
     "that is more than 15 % of a recording.",
     "check the encoder, and the driver that publishes its positions",
     lowers=dict.fromkeys(USES, LIMITED),
+    explains_errors=True,
     check="positions",
 )
 

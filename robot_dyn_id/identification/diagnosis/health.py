@@ -146,6 +146,7 @@ JOINT_BARELY_MOVES = Definition(
     "record a motion of the joint (its encoder is dead if it moved in this one), or exclude it with `identify:` in "
     "the configuration",
     lowers=dict.fromkeys(MOTION_USES, NO),
+    explains_errors=True,
     check="rest",
 )
 
@@ -155,6 +156,7 @@ POSITION_LIMITS_EXCEEDED = Definition(
     "warning",
     "Positions exceed the limits of the URDF by more than 0.05 rad or m.",
     "check the zero positions, the units and the limits of the URDF",
+    explains_errors=True,
     check="positions",
 )
 

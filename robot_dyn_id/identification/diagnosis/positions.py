@@ -64,6 +64,7 @@ ENCODER_JUMPS = Definition(
     "return: the encoder has lost its zero, or the file holds two recordings.",
     "check the encoder; split the recording at these times",
     lowers=dict.fromkeys(USES, LIMITED),
+    explains_errors=True,
     check="positions",
 )
 

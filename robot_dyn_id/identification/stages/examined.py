@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -103,7 +103,8 @@ class Examined:
         if currents is not None:
             with suppress(UnsafeDataError):  # they contradict the robot as currents, too: one fault has one name
                 return cls.from_read(currents, progress)
-        explained = _refuse_unless_predicted(diagnosis.findings, trials, model, settings)
+        with naming_causes(found):
+            explained = _refuse_unless_predicted(diagnosis.findings, trials, model, settings)
         found += explained
         found += overrule(diagnosis.doubts, settings.ignore)
         found += examine_directions(model.joint_names, samples.motion.q, samples.segment)
@@ -121,7 +122,8 @@ class Examined:
             weighed = not has_placeholder_masses(model)
             agreement, doubts = compare_with_nominal(model.joint_names, *compared, weighed=weighed)
             _refuse_short(agreement, settings.ignore, trials)
-            found += refuse(agreement, settings.ignore, trials.survey.sources)
+            with naming_causes(found):
+                found += refuse(agreement, settings.ignore, trials.survey.sources)
             found += overrule(doubts, settings.ignore)
         trials, excluded = exclude_reversals(
             trials, settings.reversal_speed, settings.reversal_speeds, settings.rest_speed
@@ -263,6 +265,19 @@ def make_known_regressor(model: RobotModel, settings: Settings) -> Regressor:
         return replace(Regressor.from_parameters(settings.prior), model=model)
     terms = () if settings.chooses_terms else settings.fixed_terms
     return Regressor(model, place_terms_on_joints(model, terms, settings.couplings))
+
+
+@contextmanager
+def naming_causes(findings: Iterable[Finding]) -> Iterator[None]:
+    """Add the findings that explain errors to a refusal; see `Definition.explains_errors`.
+
+    Raises:
+        UnsafeDataError: the refusal.
+    """
+    try:
+        yield
+    except UnsafeDataError as error:
+        raise error.with_causes([one for one in findings if one.definition.explains_errors]) from error
 
 
 def _refuse_unless_predicted(
