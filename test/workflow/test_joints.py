@@ -3,6 +3,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from support.simulated import LIFT, Simulated, changed
 
