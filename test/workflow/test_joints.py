@@ -3,7 +3,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from support.simulated import LIFT, Simulated, changed
 
@@ -60,15 +59,3 @@ def test_a_refusal_names_joints_that_are_not_recorded_although_they_moved():
     with pytest.raises(UnsafeDataError, match=f"possible cause: assumed fixed at 0: {names[3]}") as refused:
         rdi.identify(example.robot, ArrayRecording("six joints", tuple(kept), samples))
     assert refused.value.findings[-1].code == "joints_assumed_fixed"
-
-
-@pytest.mark.slow
-def test_a_refusal_names_the_encoder_that_may_be_dead():
-    """Its joint moved: the efforts of the others contradict the robot, and the encoder is the cause."""
-    example = load_example("franka")
-    samples = Chunk.join(list(example.recording.chunks(example.recording.joint_names)))
-    name = example.recording.joint_names[4]
-    samples = replace(samples, q=np.where(np.arange(7) == 4, 0.2, samples.q), dq=None)
-    with pytest.raises(UnsafeDataError, match=f"possible cause: {name} barely moves.*its encoder is dead") as refused:
-        rdi.identify(example.robot, ArrayRecording("dead", example.recording.joint_names, samples))
-    assert "joint_barely_moves" in {one.code for one in refused.value.findings}

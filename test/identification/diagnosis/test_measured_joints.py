@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gains of single joints of measured arms: only those that the other joints determine are known."""
+"""Faults of single joints of measured arms: gains are known where the other joints determine them, causes are named."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -57,3 +58,15 @@ def test_one_wrong_factor_of_torques_does_not_make_them_currents(joint, factor, 
     assert [(one.code, one.joints) for one in refused.value.findings if one.severity == "error"] == [
         (code, (model.joint_names[joint],))
     ]
+
+
+def test_a_refusal_names_the_encoder_that_may_be_dead():
+    """Its joint moved: the efforts of the others contradict the robot, and the encoder is the cause."""
+    model, recording = read("fer_unisa_bag", "train_0_16s")
+    stuck = np.where(np.arange(7) == 4, 0.2, recording.samples.q)
+    dead = replace(recording, samples=replace(recording.samples, q=stuck, dq=None))
+    with pytest.raises(
+        UnsafeDataError, match=r"possible cause: fer_joint5 barely moves.*its encoder is dead"
+    ) as refused:
+        identify([dead], [], model, Settings(), "test")
+    assert "joint_barely_moves" in {one.code for one in refused.value.findings}
