@@ -25,7 +25,10 @@ LIMITED_MEANS = (
 )
 """Explanation of a limited answer, printed below it."""
 
-APART_MEANS = f"{APART}: the effort of this joint shows no payload, as the model explains too little of it"
+APART_MEANS = (
+    f"{APART}: the effort of this joint shows no payload: a mass at the last link hardly changes it, or the model "
+    "explains too little of it"
+)
 """Explanation of `APART`, printed below the answers by joint."""
 
 FEWEST_IN_RANGE = 3

@@ -33,7 +33,9 @@ LOAD_CHANGED = Definition(
     Section.HEALTH,
     "warning",
     "Another load at the last link explains more than 20 % of the residuals of a recording, and 40 % of those of "
-    "the clearest joint: the tool or payload was changed between recordings, or while one was recorded.",
+    "the clearest joint: the tool or payload was changed between recordings, or while one was recorded. An error where "
+    "the model is chosen from a single recording, and another load in a part of it removes more than half of the "
+    "squared error in blocks that the model was not fitted to: it has the mean of two loads.",
     "identify and validate with the same tool, or describe each tool by a URDF of its own",
     lowers=dict.fromkeys(USES, LIMITED),
     check="contact",

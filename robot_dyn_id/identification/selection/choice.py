@@ -31,6 +31,7 @@ from robot_dyn_id.identification.selection.cross_validation import Candidate, Cr
 from robot_dyn_id.identification.selection.divisions import Divisions, errors_of
 from robot_dyn_id.identification.selection.engine import Tried
 from robot_dyn_id.identification.selection.families import FREED_TERMS, SIGNED_TERMS, SIMPLE, Family
+from robot_dyn_id.identification.selection.load_change import find_load_change
 from robot_dyn_id.identification.selection.motion_filter import (
     MOTION_CUTOFF_RATIOS,
     choose_motion_filter,
@@ -213,6 +214,9 @@ def choose_model(
                 progress(Stage("repeating the choice without each block", number, len(divisions.times.blocks)))
             block_models.append(next(results))
     validation = choice.validation
+    change, loads = find_load_change(validation, choice.candidate, len(model.body_names), blocks)
+    if change is not None:
+        findings += (change.report(),)
     final = wide.consistent(validation, choice.candidate, all_rows=True)
     if validation.zeros:
         zeros = estimate_zeros(validation, final, all_rows=True)
@@ -227,7 +231,7 @@ def choose_model(
         strength=choice.candidate.strength,
         size=options.estimator.size * float(prior.masses[0] / given.masses[0]),
         weights=validation.weights,
-        tried=(*tried, *tilts, *choice.tried),
+        tried=(*tried, *tilts, *choice.tried, *loads),
         left_out=tuple(f.name for f in options.families(trials) if f.name not in choice.families),
         blocks=blocks,
         wide=wide.without_tilt,
