@@ -35,6 +35,7 @@ EFFORT_SATURATED = Definition(
     "Many samples of an effort in motion are at its very largest or smallest value: the sensor or the drive is at "
     "its limit. These rows are left out.",
     "record a slower motion, or one with a smaller load",
+    explains_errors=True,
     check="clipping",
 )
 

@@ -189,7 +189,7 @@ def evaluate(
         findings += (MASS_MATRIX_INDEFINITE.found(message),)
     findings += report_driving_friction(model.dynamics, states.q.mean(axis=1), trained.dq_max)
     findings += judge_cross_check(check)
-    findings += judge_prediction(metrics, settings.thresholds)
+    findings += judge_prediction(metrics, settings.thresholds, profile)
     scales = _measure_scales(model, data.folds, states)
     criteria = list_criteria(metrics, scales, trained, settings.thresholds)
     findings += report_criteria(criteria, scales.rollouts)

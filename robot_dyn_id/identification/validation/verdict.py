@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from robot_dyn_id.dynamics.crosscheck import CrossCheck
@@ -12,6 +12,7 @@ from robot_dyn_id.findings import Definition, Finding, Section, Severity, format
 from robot_dyn_id.identification.thresholds import Thresholds
 from robot_dyn_id.identification.validation.extrapolation import OUTSIDE_TRAINING, format_excesses, report_excesses
 from robot_dyn_id.identification.validation.metrics import HeldOut, JointMetrics
+from robot_dyn_id.parameters import ResidualProfile
 from robot_dyn_id.uses import LIMITED, MOTION_USES, NO, USES
 from robot_dyn_id.wording import format_shares
 
@@ -74,6 +75,18 @@ JOINT_HELD_OUT_ERROR = Definition(
     "The held-out error of a joint is above `thresholds.joint_nrmse`. Information if it is below the friction of "
     "the joint, or below `thresholds.rated_share` of its rated effort.",
     "check the effort of the joint and its friction terms",
+)
+
+HELD_OUT_WORSE_THAN_TRAINED = Definition(
+    "held_out_worse_than_trained",
+    Section.VALIDATION,
+    "warning",
+    "On recordings of their own, the error of a joint is more than `thresholds.limited_ratio` times the largest that "
+    "its training data have at any speed, and above `thresholds.rated_share` of its rated effort: the robot, its load, "
+    "its calibration or the recording differ from those that the model is of, or the motion is another one.",
+    "compare tool, payload, zeros of the encoders, units and time stamps of both recordings; if they are the same, "
+    "train on motion like the held-out one",
+    lowers=dict.fromkeys(USES, LIMITED),
 )
 
 CONDITION_NUMBER_HIGH = Definition(
@@ -150,12 +163,15 @@ def judge_cross_check(check: CrossCheck) -> tuple[Finding, ...]:
     return (CROSS_CHECK_FAILED.found(message),)
 
 
-def judge_prediction(held_out: HeldOut, thresholds: Thresholds) -> tuple[Finding, ...]:
+def judge_prediction(
+    held_out: HeldOut, thresholds: Thresholds, profile: ResidualProfile | None = None
+) -> tuple[Finding, ...]:
     """Findings about the prediction of held-out data.
 
     Args:
         held_out: metrics.
         thresholds: thresholds of the verdict.
+        profile: residuals of the training data; None: not known, or the held-out data are the training data.
     """
     findings = _judge_all_joints(held_out, thresholds)
     missing = [joint.name for joint in held_out.joints if not joint.is_validated]
@@ -166,6 +182,9 @@ def judge_prediction(held_out: HeldOut, thresholds: Thresholds) -> tuple[Finding
     power = sum(joint.rms**2 for joint in validated)
     for joint in validated:
         findings += _judge_joint(joint, joint.rms**2 >= thresholds.constant_share**2 * power, thresholds)
+    if profile is not None and profile.is_known:
+        names, largest = [joint.name for joint in held_out.joints], profile.deviations.max(axis=1).tolist()
+        findings += _compare_with_training(validated, dict(zip(names, largest, strict=True)), thresholds)
     if held_out.all_joints_nrmse > (1 + thresholds.nominal_margin) * held_out.nominal_all_joints_nrmse:
         message = (
             f"held-out error {held_out.all_joints_nrmse:.1%} is worse than that of the URDF's own parameters, "
@@ -210,6 +229,29 @@ def _judge_joint(joint: JointMetrics, carries: bool, thresholds: Thresholds) -> 
         message = f"joint {joint.name}: {error}, above {thresholds.joint_nrmse:.0%}"
         return [JOINT_HELD_OUT_ERROR.found(message, [joint.name], severity)]
     return []
+
+
+def _compare_with_training(
+    joints: Sequence[JointMetrics], trained: Mapping[str, float], thresholds: Thresholds
+) -> list[Finding]:
+    """Findings about joints whose error is far above that of the training data.
+
+    Args:
+        joints: metrics of joints.
+        trained: largest RMS of the residuals of the training data at any speed, by joint [N m or N].
+        thresholds: thresholds of the verdict.
+    """
+    worse = [
+        (joint.name, joint.rmse / trained[joint.name])
+        for joint in joints
+        if joint.rmse > thresholds.limited_ratio * trained[joint.name] > 0.0
+        and not joint.rmse <= thresholds.rated_share * joint.rated
+    ]
+    if not worse:
+        return []
+    listed = ", ".join(f"{name} {ratio:.2g} times" for name, ratio in worse)
+    message = f"the held-out error is far above that of the training data: joint {listed}"
+    return [HELD_OUT_WORSE_THAN_TRAINED.found(message, [name for name, _ in worse])]
 
 
 def _judge_motion(held_out: HeldOut, thresholds: Thresholds) -> list[Finding]:

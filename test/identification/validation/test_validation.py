@@ -20,6 +20,7 @@ from robot_dyn_id.identification.validation.verdict import (
     judge_prediction,
     judge_training,
 )
+from robot_dyn_id.parameters import ResidualProfile
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.ranges import measure_ranges
@@ -177,6 +178,19 @@ def verdict(**options):
 
 def with_joints(*joints, **changes):
     return replace(HELD_OUT, joints=joints, **changes)
+
+
+def test_an_error_far_above_that_of_the_training_data_is_named_whatever_the_size():
+    """At the speed at which the training data have their largest; not one that hardly matters to the drive."""
+    trained = np.array([[0.1, 0.16], [0.002, 0.001]])  # rmse 0.5 and 0.005, of joints whose rated effort is not known
+    profile = ResidualProfile(np.array([[0.0, 1.0], [0.0, 1.0]]), trained)
+    (finding,) = judge_prediction(HELD_OUT, Thresholds(), profile)
+    assert (finding.code, finding.severity) == ("held_out_worse_than_trained", "warning")
+    assert finding.joints == ("a",) and "a 3.1 times" in finding.message
+    assert judge_prediction(HELD_OUT, Thresholds(), replace(profile, deviations=1.1 * trained)) == ()
+    strong = with_joints(replace(GOOD, rated=26.0), SMALL)
+    assert judge_prediction(strong, Thresholds(), profile) == ()
+    assert judge_prediction(HELD_OUT, Thresholds(limited_ratio=4.0), profile) == ()
 
 
 def test_without_findings_the_verdict_is_good():
