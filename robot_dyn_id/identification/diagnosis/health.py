@@ -414,22 +414,24 @@ def find_position_units(model: RobotModel, low: Array, high: Array) -> list[Find
     """
     largest, limits = np.maximum(np.abs(low), np.abs(high)), model.limits
     outside = _flag_outside(model, low, high)
-    far = np.maximum(limits.lower - low, high - limits.upper) > limits.upper - limits.lower
-    findings = []
-    for joints, definition, per_unit, name in (
-        (outside & ~model.slides & (largest > 2 * math.pi), POSITIONS_IN_DEGREES, math.radians(1.0), "degrees"),
-        (outside & model.slides & far, POSITIONS_IN_MILLIMETERS, 1e-3, "millimeters"),
-    ):
-        if not joints.any():
-            continue
+    turned = outside & ~model.slides & (largest > 2 * math.pi)
+    slid = outside & model.slides & (np.maximum(limits.lower - low, high - limits.upper) > limits.upper - limits.lower)
+
+    def describe(joints: Mask, per_unit: float, name: str) -> str:
         fits = per_unit * largest <= np.maximum(np.abs(limits.lower), np.abs(limits.upper)) + LIMIT_TOLERANCE
         unit = f"in {name}" if fits[joints].any() else f"counts of an encoder, as {name} would exceed them, too"
-        names = _select(model.joint_names, joints)
-        message = (
-            f"positions of {', '.join(names)} reach {largest[joints].max():.0f} and exceed the limits of the URDF: "
-            f"they appear to be {unit}"
+        return (
+            f"positions of {', '.join(_select(model.joint_names, joints))} reach {largest[joints].max():.0f} and exceed "
+            f"the limits of the URDF: they appear to be {unit}"
         )
-        findings.append(definition.found(message, names))
+
+    findings = []
+    if turned.any():
+        message = describe(turned, math.radians(1.0), "degrees")
+        findings.append(POSITIONS_IN_DEGREES.found(message, _select(model.joint_names, turned)))
+    if slid.any():
+        message = describe(slid, 1e-3, "millimeters")
+        findings.append(POSITIONS_IN_MILLIMETERS.found(message, _select(model.joint_names, slid)))
     return findings
 
 
