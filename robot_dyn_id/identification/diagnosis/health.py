@@ -421,8 +421,8 @@ def find_position_units(model: RobotModel, low: Array, high: Array) -> list[Find
         fits = per_unit * largest <= np.maximum(np.abs(limits.lower), np.abs(limits.upper)) + LIMIT_TOLERANCE
         unit = f"in {name}" if fits[joints].any() else f"counts of an encoder, as {name} would exceed them, too"
         return (
-            f"positions of {', '.join(_select(model.joint_names, joints))} reach {largest[joints].max():.0f} and exceed "
-            f"the limits of the URDF: they appear to be {unit}"
+            f"positions of {', '.join(_select(model.joint_names, joints))} reach {largest[joints].max():.0f} and "
+            f"exceed the limits of the URDF: they appear to be {unit}"
         )
 
     findings = []
