@@ -214,7 +214,7 @@ def choose_model(
                 progress(Stage("repeating the choice without each block", number, len(divisions.times.blocks)))
             block_models.append(next(results))
     validation = choice.validation
-    change, loads = find_load_change(validation, choice.candidate, len(model.body_names), blocks)
+    change, loads = find_load_change(validation, choice.candidate, wide.regressor, blocks)
     if change is not None:
         findings += (change.report(),)
     final = wide.consistent(validation, choice.candidate, all_rows=True)

@@ -3,7 +3,8 @@
 
 The load is four columns of the last body, mass and first moments, in the rows of a stretch of blocks only: its product
 with all others follows from those of the blocks. Bodies and load are fitted together, as bodies alone take the mean of
-two loads, and leave residuals that look like anything. It must be the main cause of the error of the model without it.
+two loads, and leave residuals that look like anything. It must be the main cause of the error of the model without it,
+and explain more of it than other zeros of the efforts do.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.dynamics.terms import Offset
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.diagnosis.residuals import LOAD_CHANGED, LOAD_COLUMNS
 from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation
@@ -57,12 +60,12 @@ class LoadChange:
             f"{self.gain:.0%} less of the squared error in blocks that it was not fitted to"
         )
         first, last = self.start - self.uncertain, self.stop + self.uncertain
-        action = f"identify with one load: leave the other out with `exclude: [[{first:.1f}, {last:.1f}]]`"
+        action = f"identify with one load: leave the other out, such as with `exclude: [[{first:.1f}, {last:.1f}]]`"
         return LOAD_CHANGED.found(message, severity="error", action=action)
 
 
 def find_load_change(
-    validation: CrossValidation, candidate: Candidate, bodies: int, blocks: Blocks
+    validation: CrossValidation, candidate: Candidate, regressor: Regressor, blocks: Blocks
 ) -> tuple[LoadChange | None, list[Tried]]:
     """Stretch of blocks with another load at the last link, if it pays, and the alternative that pays most.
 
@@ -71,20 +74,24 @@ def find_load_change(
     Args:
         validation: the blocks.
         candidate: columns and strength of the model.
-        bodies: number of bodies.
+        regressor: robot and all candidate terms.
         blocks: times of the blocks.
     """
     count, pieces = len(validation.blocks), blocks.pieces
     if len({piece.trial for piece in pieces}) != 1 or count < FEWEST_BLOCKS:
         return None, []
-    last = 10 * (bodies - 1)
-    search = _Search(validation, candidate, np.arange(last, last + LOAD_COLUMNS))
-    best = max((search.weigh(range(first, count)) for first in range(1, count)), key=_gain)
+    bodies = 10 * len(regressor.model.body_names)
+    load = np.arange(bodies - 10, bodies - 10 + LOAD_COLUMNS)
+    zeros = bodies + np.flatnonzero([isinstance(one.term, Offset) for one in regressor.term_columns])
+    search = _Search(validation, candidate)
+    best = max((search.weigh(range(first, count), load) for first in range(1, count)), key=_gain)
     first, others = best.stretch.start, set(range(1, count)) - {best.stretch.start}
     stretches = [range(min(first, other), max(first, other)) for other in others]  # between two changes
-    best = max((best, *(search.weigh(stretch) for stretch in stretches)), key=_gain)
+    best = max((best, *(search.weigh(stretch, load) for stretch in stretches)), key=_gain)
     start = best.stretch.start
-    row = replace(best.row, chosen=best.row.pays)
+    # zeros of the efforts that move look like a load on joints whose weight hardly varies
+    moved = search.weigh(best.stretch, zeros)
+    row = replace(best.row, chosen=best.row.pays and best.row.gain > moved.row.gain)
     if not row.chosen:
         return None, [row]
     starts = [min(piece.start for piece in pieces if piece.block == block) for block in range(count)]
@@ -125,28 +132,32 @@ class _Search:
     Parameters at their bound stay there, so that one factor for each block serves all stretches.
     """
 
-    def __init__(self, validation: CrossValidation, candidate: Candidate, columns: Integers) -> None:
+    def __init__(self, validation: CrossValidation, candidate: Candidate) -> None:
         """Fit the model without each block.
 
         Args:
             validation: the blocks.
             candidate: columns and strength of the model.
-            columns: columns of the load in the wide regressor.
         """
-        self._validation, self._columns = validation, columns
+        self._validation = validation
         self._fits = [_Fit.without(validation, candidate, block) for block in validation.blocks]
         self._before = validation.errors(candidate)
 
-    def weigh(self, stretch: range) -> _Weighed:
-        """Errors with a load in a stretch of blocks, compared with those without it."""
+    def weigh(self, stretch: range, columns: Integers) -> _Weighed:
+        """Errors with other parameters in a stretch of blocks, compared with those without them.
+
+        Args:
+            stretch: the blocks.
+            columns: columns of these parameters in the wide regressor, shape (k,), that of a mass first.
+        """
         validation, errors, masses = self._validation, [], []
         for block, fit in zip(validation.blocks, self._fits, strict=True):
-            laden = [other for other in stretch if other != block]
-            parameters, load = fit.add(validation.products[laden].sum(axis=0), self._columns)
+            laden = [number for number in stretch if number != block]
+            parameters, other = fit.add(validation.products[laden].sum(axis=0), columns)
             if laden:
-                masses.append(float(load[0]))
+                masses.extend(other[:1].tolist())
             if block in stretch:
-                parameters[self._columns] += load
+                parameters[columns] += other
             errors.append(validation.block_errors(parameters, block))
         name, alternatives = f"blocks {stretch.start + 1} to {stretch.stop}", 2 * len(validation.blocks)
         row = validation.weigh("load_change", name, self._before, np.array(errors), alternatives)
@@ -178,11 +189,11 @@ class _Fit:
         return cls(parameters, free, CholeskyFactor.from_matrix(normal, overwrite=True))
 
     def add(self, laden: Array, columns: Integers) -> tuple[Array, Array]:
-        """Parameters of all columns, shape (c,), and of a load, shape (4,), that are fitted together.
+        """Parameters of all columns, shape (c,), and others, shape (k,), of some rows, that are fitted together.
 
         Args:
-            laden: product of the weighted rows [W tau] with the load, shape (c + 1, c + 1).
-            columns: columns of the load.
+            laden: product of these weighted rows [W tau], shape (c + 1, c + 1).
+            columns: columns of the others, shape (k,).
         """
         mixed, own = laden[self.free[:, None], columns], laden[columns[:, None], columns]
         moved = self.factor.solve(mixed)

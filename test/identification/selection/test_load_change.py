@@ -54,6 +54,13 @@ def test_without_another_load_nothing_is_named(recording):
     assert not loads(identified(recording))
 
 
+@pytest.mark.parametrize("joint", [0, 1, 2])
+def test_a_zero_of_an_effort_that_moves_is_no_load(recording, joint):
+    late = recording.samples.t >= recording.samples.t[0] + 20.0
+    step = np.where(late[:, None] & (np.arange(3) == joint), 2.0, 0.0)
+    assert not loads(identified(changed(recording, tau=lambda tau: tau + step)))
+
+
 def test_blocks_of_several_recordings_do_not_follow_one_another(recording):
     """Each has a part in each block."""
     result = identified(carry(recording, 20.0, 60.0), ROBOT.record(2, duration=40.0, noise=0.05))
