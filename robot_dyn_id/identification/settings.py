@@ -122,9 +122,16 @@ class Settings:
         """Check the settings.
 
         Raises:
-            UsageError: unknown velocity source, an invalid filter, terms that overlap, couplings with the same name, a
-                prior that the estimator does not use, or a finding that cannot be overruled.
+            UsageError: names in place of terms or an estimator, unknown velocity source, an invalid filter, terms that
+                overlap, couplings with the same name, a prior that the estimator does not use, or a finding that cannot
+                be overruled.
         """
+        for table, given in ("TERMS", self.terms or ()), ("ESTIMATORS", (self.estimator,)):
+            for one in given:
+                if isinstance(one, (str, type)):
+                    raise UsageError(
+                        f"{one!r} is a name or a class: give an object, such as `rdi.{table}[name]()` makes"
+                    )
         refuse_overlaps(self.fixed_terms)
         if self.prior is not None and not self.estimator.uses_prior:
             raise UsageError(

@@ -59,7 +59,7 @@ class ColumnMeaning:
         if not names:
             raise Unreadable(
                 f"{count} joints without names; state them in the order of the columns: `recorded_joints: [...]` of "
-                "the configuration"
+                "the configuration (`--config FILE`)"
             )
         if len(names) != count:
             raise Unreadable(f"{count} joints, and {len(names)} names ({', '.join(names)}); state one name per joint")

@@ -95,6 +95,14 @@ def test_options_of_an_own_term_are_checked():
         SquareRoot(0.0)
 
 
+@pytest.mark.parametrize(
+    "settings", [{"terms": ("viscous",)}, {"terms": (Viscous,)}, {"estimator": "weighted"}], ids=str
+)
+def test_names_and_classes_in_place_of_objects_are_refused_with_what_makes_one(settings):
+    with pytest.raises(UsageError, match=r"give an object, such as `rdi\.(TERMS|ESTIMATORS)\[name\]\(\)` makes"):
+        Settings(**settings)
+
+
 @dataclass(frozen=True)
 class OtherViscous(Viscous):
     """A term with the name of another one."""
