@@ -379,10 +379,8 @@ def _refuse_other_units(model: RobotModel, motions: Sequence[CommandedMotion]) -
     """
     for motion in motions:
         for finding in find_position_units(model, motion.q.min(axis=0), motion.q.max(axis=0)):
-            unit = "meters" if finding.code == "positions_in_millimeters" else "radians"
             raise InputError(
-                f"{motion.source}: {finding.message}: convert them and the commanded positions to {unit}, or correct "
-                "the limits"
+                f"{motion.source}: {finding.message}; {finding.action}, commanded ones too, or correct the limits"
             )
 
 

@@ -118,7 +118,7 @@ def test_positions_in_degrees_are_refused_with_the_cure(files, capsys, tmp_path,
     assert main([str(word) for word in words]) == 3
     message = json.loads(capsys.readouterr().out)["error"]["message"]
     assert "degrees.npz: positions of shoulder, elbow, wrist reach" in message
-    assert "appear to be in degrees: convert them and the commanded positions to radians, or correct the" in message
+    assert "in degrees; convert positions and velocities to radians, commanded ones too, or correct the" in message
     assert not (tmp_path / "run").exists()
 
 

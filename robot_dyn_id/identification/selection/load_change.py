@@ -16,18 +16,13 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Offset
+from robot_dyn_id.estimators.non_negative import RIDGE
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.diagnosis.residuals import LOAD_CHANGED, LOAD_COLUMNS
 from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation
 from robot_dyn_id.identification.selection.engine import Tried
 from robot_dyn_id.kernels.cholesky import CholeskyFactor
 from robot_dyn_id.signals.blocks import Blocks
-
-RIDGE = 1e-9
-"""Ridge of the normal equations relative to their diagonal, and least independent share of a load."""
-
-FEWEST_BLOCKS = 3
-"""Number of blocks from which on a load can differ in some of them."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +73,7 @@ def find_load_change(
         blocks: times of the blocks.
     """
     count, pieces = len(validation.blocks), blocks.pieces
-    if len({piece.trial for piece in pieces}) != 1 or count < FEWEST_BLOCKS:
+    if len({piece.trial for piece in pieces}) != 1:
         return None, []
     bodies = 10 * len(regressor.model.body_names)
     load = np.arange(bodies - 10, bodies - 10 + LOAD_COLUMNS)

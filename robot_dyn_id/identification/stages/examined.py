@@ -103,7 +103,7 @@ class Examined:
         if currents is not None:
             with suppress(UnsafeDataError):  # they contradict the robot as currents, too: one fault has one name
                 return cls.from_read(currents, progress)
-        with naming_causes(found):
+        with _naming_causes(found):
             explained = _refuse_unless_predicted(diagnosis.findings, trials, model, settings)
         found += explained
         found += overrule(diagnosis.doubts, settings.ignore)
@@ -122,7 +122,7 @@ class Examined:
             weighed = not has_placeholder_masses(model)
             agreement, doubts = compare_with_nominal(model.joint_names, *compared, weighed=weighed)
             _refuse_short(agreement, settings.ignore, trials)
-            with naming_causes(found):
+            with _naming_causes(found):
                 found += refuse(agreement, settings.ignore, trials.survey.sources)
             found += overrule(doubts, settings.ignore)
         trials, excluded = exclude_reversals(
@@ -268,7 +268,7 @@ def make_known_regressor(model: RobotModel, settings: Settings) -> Regressor:
 
 
 @contextmanager
-def naming_causes(findings: Iterable[Finding]) -> Iterator[None]:
+def _naming_causes(findings: Iterable[Finding]) -> Iterator[None]:
     """Add the findings that explain errors to a refusal; see `Definition.explains_errors`.
 
     Raises:

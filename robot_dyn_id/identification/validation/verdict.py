@@ -182,7 +182,7 @@ def judge_prediction(
     power = sum(joint.rms**2 for joint in validated)
     for joint in validated:
         findings += _judge_joint(joint, joint.rms**2 >= thresholds.constant_share**2 * power, thresholds)
-    if profile is not None and profile.is_known:
+    if profile is not None:
         names, largest = [joint.name for joint in held_out.joints], profile.deviations.max(axis=1).tolist()
         findings += _compare_with_training(validated, dict(zip(names, largest, strict=True)), thresholds)
     if held_out.all_joints_nrmse > (1 + thresholds.nominal_margin) * held_out.nominal_all_joints_nrmse:

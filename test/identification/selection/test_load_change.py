@@ -8,8 +8,10 @@ import pytest
 from support.simulated import Simulated, changed
 
 from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
 ROBOT = Simulated()
 MASS, REACH = 1.5, np.array([0.05, 0.1, -0.2])
@@ -54,8 +56,20 @@ def test_without_another_load_nothing_is_named(recording):
     assert not loads(identified(recording))
 
 
+def test_zeros_of_all_efforts_that_move_are_no_load():
+    """As where sensors are zeroed again: in a small motion they pay as a load too, and pay more as zeros."""
+    motion = draw_random_fourier(ROBOT.model, 1)
+    motion.coefficients[:] *= 0.1
+    sensors = Sensors(np.full(3, 0.02), 1e-6, 1e-3)
+    small = simulate_recording(ROBOT.regressor, ROBOT.parameters, motion, sample_times(40.0, 100.0), sensors, 1)
+    late = small.samples.t[:, None] >= small.samples.t[0] + 20.0
+    result = identified(changed(small, tau=lambda tau: tau + late))
+    (row,) = [row for row in result.tried if row.step == "load_change"]
+    assert row.pays and not row.chosen and not loads(result)
+
+
 @pytest.mark.parametrize("joint", [0, 1, 2])
-def test_a_zero_of_an_effort_that_moves_is_no_load(recording, joint):
+def test_a_zero_of_one_effort_that_moves_is_no_load(recording, joint):
     late = recording.samples.t >= recording.samples.t[0] + 20.0
     step = np.where(late[:, None] & (np.arange(3) == joint), 2.0, 0.0)
     assert not loads(identified(changed(recording, tau=lambda tau: tau + step)))
